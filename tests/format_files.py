@@ -25,7 +25,7 @@ def cannot_hold(kind: str, word: str) -> bool:
             return True
         return "\n" in word or "\r" in word or word != word.strip(" \t") or _BLANK_NUMBER.search(word) is not None
     if kind == "word2vec-binary":
-        return " " in word or "\n" in word
+        return re.search(r"[\x00-\x20\x7f]", word) is not None
     if kind == "npy":
         return "\n" in word or "\r" in word
     return kind == "npz" and word.endswith("\0")

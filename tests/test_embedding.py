@@ -254,7 +254,7 @@ def test_the_universal_sentence_encoder_resumes(tmp_path: Path) -> None:
 def test_rows_without_a_text_are_named_or_left_out_and_counted(tmp_path: Path) -> None:
     frame = pl.DataFrame({"text": ["one", None, "three", "  "], "id": [1, 2, 3, 4]})
     output = tmp_path / "docs.parquet"
-    with pytest.raises(TableError, match="row 1 has no text in 'text'"):
+    with pytest.raises(TableError, match="row 2 has no text in 'text'"):
         embed_table(Counting(), frame, output, text_column="text")
     assert not output.exists()
     written = embed_table(Counting(), frame, output, text_column="text", bad_rows="skip")

@@ -14,6 +14,7 @@ import time
 import tracemalloc
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -579,7 +580,7 @@ def test_a_words_file_with_a_column_of_numbers_is_refused(form: str, tmp_path: P
     (tmp_path / "m.npy").write_bytes(npy(np.eye(5, dtype=np.float32)))
     lines = "".join(form.format(word, 10 - row) + "\n" for row, word in enumerate(words))
     (tmp_path / "m.words.txt").write_text(lines, encoding="utf-8")
-    with pytest.raises(FormatError, match=r"m\.words\.txt, line 1: .* is more than a word"):
+    with pytest.raises(FormatError, match=r"m\.words\.txt, line 1: .* is more than one word"):
         read_space(tmp_path / "m.npy")
 
 
@@ -687,3 +688,28 @@ def test_row_numbers_of_a_parquet_file_are_not_taken_for_words(tmp_path):
     for name, words in (("word", ["0", "1", "2"]), ("index", ["0", "one", "2"])):
         pl.DataFrame({name: words, **columns}).write_parquet(tmp_path / "words.parquet")
         assert list(read_space(tmp_path / "words.parquet").words) == words
+
+
+@pytest.mark.parametrize("line_end", [b"", b"\n"])
+@pytest.mark.parametrize("phrase", ["Angela Merkel", "New York City", "the cat", "a bc defg", " x", "x  y", "Straße 7"])
+@pytest.mark.parametrize("options", [{}, {"encoding": "latin-1"}, {"errors": "replace"}, {"bad_rows": "skip"}], ids=str)
+def test_a_phrase_in_word2vec_binary_is_refused_with_every_option(
+    phrase: str, line_end: bytes, options: dict[str, Any], tmp_path: Path
+) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 50)).astype("<f4") / 5
+    names = [f"word{row}" for row in range(30)]
+    names[10] = phrase
+    rows = [name.encode() + b" " + x.tobytes() + line_end for name, x in zip(names, X, strict=True)]
+    (tmp_path / "phrases.bin").write_bytes(b"30 50\n" + b"".join(rows))
+    with pytest.raises(FormatError, match=r"row 11\): text .*A word has a space in it") as caught:
+        read_space(tmp_path / "phrases.bin", format="word2vec-binary", **options)
+    assert "latin-1" not in str(caught.value)
+    assert "skip" not in str(caught.value)
+
+
+def test_a_control_character_in_word2vec_binary_is_a_sign_of_a_wrong_width(tmp_path: Path) -> None:
+    X = np.ones((4, 6), dtype="<f4") / 3
+    rows = [f"word{row} ".encode() + x.tobytes() for row, x in enumerate(X)]
+    (tmp_path / "narrow.bin").write_bytes(b"4 5\n" + b"".join([*rows[:1], np.float32(1).tobytes(), *rows[1:]]))
+    with pytest.raises(FormatError, match=r"row 2\): the word .* contains a control character.*the header is wrong"):
+        read_space(tmp_path / "narrow.bin", format="word2vec-binary", encoding="latin-1")

@@ -126,12 +126,37 @@ def test_multi_word_entries_meet_blanks_and_underscores() -> None:
 
 
 def test_without_case_exact_spellings_come_first_and_a_vector_is_used_once() -> None:
-    lexicon = Lexicon({"GOOD": 1, "good": -1, "BAD": 1, "New York": 1})
+    lexicon = Lexicon({"GOOD": -1, "good": -1, "BAD": 1, "New York": 1})
     assert lexicon.align(SPACE, any_case=False).names == ("good",)
     assert set(lexicon.align(SPACE).names) == {"good", "new_york"}
     rows = lexicon.align(SPACE, any_case=True)
     assert dict(zip(rows.names, rows.y, strict=True)) == {"good": -1, "Bad": 1, "new_york": 1}
     assert rows.merged == ("GOOD",)
+
+
+@pytest.mark.parametrize(
+    "spellings", [("BAD", "Bad"), ("bad", "BAD"), ("café", "cafe\u0301"), ("two words", "two_words")]
+)
+@pytest.mark.parametrize("labels", [(1.0, -1.0), (-1.0, 1.0), (0.3, 0.4)])
+def test_spellings_of_one_word_with_different_labels_conflict(
+    spellings: tuple[str, str], labels: tuple[float, float]
+) -> None:
+    space = WordSpace(["good", "café", "bad", "two_words", "fine"], np.eye(5))
+    entries = {**dict(zip(spellings, labels, strict=True)), "good": 1, "fine": -1}
+    rows = Lexicon(entries).align(space)
+    assert set(rows.names) == {"good", "fine"}
+    assert set(rows.set_aside["conflicting"]) == set(spellings)
+    assert not rows.merged
+    averaged = Lexicon(entries, conflicts="mean").align(space)
+    assert sorted(averaged.y) == pytest.approx(sorted([1.0, -1.0, sum(labels) / 2]))
+    assert set(averaged.set_aside["averaged"]) == set(spellings)
+    with pytest.raises(LexiconError, match=r"2 words are spellings of one word.*conflicting labels.*Correct them"):
+        Lexicon(entries, conflicts="error").align(space)
+    with pytest.raises(LexiconError, match=r"2 of 2 .*2 of them are left out.*conflicting.*Correct their labels"):
+        Lexicon(dict(zip(spellings, labels, strict=True))).align(space)
+    same = Lexicon({**dict.fromkeys(spellings, 1.0), "fine": -1}).align(space)
+    assert len(same) == 2
+    assert len(same.merged) == 1
 
 
 def test_limit_leaves_later_words_missing() -> None:
@@ -169,7 +194,8 @@ def test_no_common_word_names_the_missing_ones_and_the_likely_cause(
 def test_every_word_of_the_lexicon_is_found_missing_or_merged(entries: dict[str, int]) -> None:
     lexicon = Lexicon({**entries, "good": 1})
     found = lexicon.align(SPACE, any_case=True)
-    assert len(found) + len(found.missing) + len(found.merged) == len(lexicon)
+    conflicting = found.set_aside.get("conflicting", ())
+    assert len(found) + len(found.missing) + len(found.merged) + len(conflicting) == len(lexicon)
     assert len(set(found.locations.tolist())) == len(found)
 
 

@@ -111,7 +111,7 @@ def test_quotes_hashes_and_semicolons_are_words_in_a_tab_table(tmp_path: Path) -
         ("good\t1\nbad\n", "line 2: 'bad' has 1 of 2 columns"),
         ("good\t1\n\t1\n", "line 2: .* has no word before its label"),
         ("", r"lexicon\.tsv: the file is empty"),
-        ("word\tlabel\n", "a header and no entry"),
+        ("word\tlabel\n", "there is only a header"),
         ("a\tb\t1\n", "3 columns: 'a', 'b', '1'"),
         ('a,1\n"b,1\n', "line 2: .* is not a line of fields"),
         ('{"good": 1,\n "bad": }', "line 2: not valid JSON"),

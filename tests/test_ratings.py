@@ -254,7 +254,7 @@ def test_few_items_are_pointed_out_and_fewer_than_four_refused(space, seeds):
 
 
 def test_ratings_without_differences_are_refused(space, seeds):
-    with pytest.raises(LabelError, match=r"ratings of all 20 items are 3"):
+    with pytest.raises(LabelError, match=r"all 20 items have the same rating, 3"):
         evaluate_ratings(space, Ratings.of(space.words[50:70], np.full(20, 3.0)), seeds)
 
 
@@ -395,7 +395,7 @@ def test_documents_refuse_what_they_cannot_use():
         evaluate_ratings(frame, ratings)
     with pytest.raises(LabelError, match=r"'d0'.*'id' is not a number"):
         Ratings.from_table(frame, "id")
-    with pytest.raises(TaskError, match="without a table"):
+    with pytest.raises(TaskError, match="there is no table"):
         evaluate_ratings({"x": 1.0}, ratings, names="id")
 
 
@@ -444,7 +444,7 @@ def lines(numbers, name: str = "w{}") -> str:
     ("text", "code", "said"),
     [
         (lines(range(50, 70)) + "w50,3\n", 0, "words of several labels, averaged: 1: w50"),
-        ("".join(f"w{number},4\n" for number in range(50, 70)), 2, "ratings of all 20 items are 4"),
+        ("".join(f"w{number},4\n" for number in range(50, 70)), 2, "all 20 items have the same rating, 4"),
         (lines(range(50, 70)), 0, "no noise ceiling"),
         (lines(range(50, 58)), 0, "Only 8 items were found"),
         (lines(range(50, 53)), 2, "at least 4 are needed"),
@@ -575,7 +575,7 @@ def test_a_fit_of_ratings_says_what_to_expect(space, seeds, tmp_path, capsys):
 def test_seeds_beside_ratings_refuse_another_method(space, seeds):
     with pytest.raises(TaskError, match="method='svm'"):
         Axis.fit(rated(space).align(space), "svm", seeds=seeds.align(space))
-    with pytest.raises(LabelError, match="two classes"):
+    with pytest.raises(LabelError, match="exactly two are needed"):
         Axis.fit(rated(space).align(space), seeds=rated(space).align(space))
 
 

@@ -121,7 +121,7 @@ def test_bad_input_is_named() -> None:
         evaluate_retrieval(frame.with_row_index("id"), "id")
     with pytest.raises(TableError, match=r"25 rows and .* 24"):
         evaluate_retrieval(frame, "case", against=frame.head(24))
-    with pytest.raises(TableError, match="row 0 has case = 0"):
+    with pytest.raises(TableError, match="row 1 has case = 0"):
         evaluate_retrieval(frame, "case", against=frame.reverse())
     with pytest.raises(TableError, match="topic"):
         evaluate_retrieval(frame, "topic")

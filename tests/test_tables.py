@@ -203,7 +203,7 @@ def test_slices_of_frames_keep_their_own_rows() -> None:
 
 def test_several_vector_columns_are_named_and_one_can_be_chosen() -> None:
     frame = make_frame().with_columns(other=pl.Series(2 * X))
-    with pytest.raises(TableError, match="'vector', 'other'"):
+    with pytest.raises(TableError, match="'vector'; 'other'"):
         open_table(frame)
     np.testing.assert_array_equal(open_table(frame, vectors="other").vectors(), 2 * X)
 
@@ -216,7 +216,7 @@ def test_lists_of_token_numbers_are_no_vectors() -> None:
 def test_numbered_columns_can_be_named_by_their_beginning() -> None:
     frame = numbered("dim_").with_columns(x0=1.0, x1=2.0, x2=3.0, x3=4.0, x4=5.0)
     np.testing.assert_allclose(open_table(frame, vectors="dim_").vectors(), X, atol=1e-6)
-    with pytest.raises(TableError, match=r"no column of vectors.*party \(large_string\)"):
+    with pytest.raises(TableError, match="'dim_0' to 'dim_4', 5 columns; 'x0' to 'x4'"):
         open_table(frame)
 
 

@@ -12,9 +12,10 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
 
 from densray import Axis, Erasure, Rows, embed_table, open_table  # noqa: E402
-from densray.axes import mean_scores, write_scores  # noqa: E402
+from densray.axes import evaluate_ratings, mean_scores, write_scores  # noqa: E402
 from densray.cli.entry import run  # noqa: E402
 from densray.errors import TableError, VectorError  # noqa: E402
+from densray.ratings import Ratings  # noqa: E402
 
 WORDS = ["court", "game", "law", "team", "judge", "goal", "trial", "coach"]
 
@@ -89,6 +90,10 @@ def test_a_saved_axis_scores_its_encoder_and_refuses_another(docs: Path, texts: 
         write_scores(loaded, open_table(other(texts, tmp_path, width=7)), tmp_path / "scores.parquet")
     with pytest.raises(TableError, match="another encoder"):
         mean_scores(loaded, open_table(other(texts, tmp_path, seed=1)), ["year"])
+    ratings = Ratings.of(texts["text"][:20].to_list(), np.arange(20.0))
+    assert evaluate_ratings(open_table(docs), ratings, loaded, names="text").n_items == 20
+    with pytest.raises(TableError, match="another encoder"):
+        evaluate_ratings(open_table(other(texts, tmp_path, seed=1)), ratings, loaded, names="text")
     Axis.load(tmp_path / "axis.safetensors", any_space=True).score(open_table(other(texts, tmp_path, seed=1)))
     plain = pl.read_parquet(docs)  # polars drops the record
     assert "score" in loaded.score(plain).columns

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 pytest.importorskip("pyarrow", reason="the extra `tables` (pyarrow) is not installed")
 
-from densray import Rows, open_table
+from densray import Axis, Rows, open_table
 from densray.errors import EncodingDetectedWarning, LabelError, TableError
 
 NAMES = ["Grün", "Müller", "Groß", "Blöd"]
@@ -64,14 +65,18 @@ def test_lists_in_a_cell_give_the_same_rows(tmp_path, between, decimal) -> None:
     path = tmp_path / "docs.csv"
     cells = [between.join(str(number).replace(".", decimal) for number in vector) for vector in VECTORS]
     path.write_text("party;vector\n" + "".join(f'{n};"[{c}]"\n' for n, c in zip(NAMES, cells, strict=True)), "utf-8")
-    if (between, decimal) == (",", ","):  # which commas are decimal cannot be known: twice as many numbers
-        assert open_table(path).width == 2 * VECTORS.shape[1]
+    if (between, decimal) == (",", ","):  # -0 shows that decimal commas split the numbers
+        with pytest.raises(TableError, match="text that looks like lists of numbers"):
+            open_table(path)
         return
     table = open_table(path)
     np.testing.assert_allclose(np.concatenate([X for _, X in table.blocks()]), VECTORS, rtol=1e-6)
 
 
-@pytest.mark.parametrize("cells", ["[0,5 1,5,2 3]", "[0.1 0.2, 0.3]", "[1; 2 3]"])
+AMBIGUOUS = ["[0,1257,-0,1321]", "[0,5,1,0013]", "[1.234,5, 2.345,6]", "[1.234,5; 2.345,6]", "[1,234; 2,345]"]
+
+
+@pytest.mark.parametrize("cells", ["[0,5 1,5,2 3]", "[0.1 0.2, 0.3]", "[1; 2 3]", *AMBIGUOUS])
 def test_lists_with_mixed_separators_are_no_vectors(tmp_path, cells) -> None:
     path = tmp_path / "docs.csv"
     path.write_text(f'party;vector\na;"{cells}"\nb;"{cells}"\n')
@@ -106,3 +111,121 @@ def test_a_few_words_among_scores_are_refused(tmp_path) -> None:
         labelled(path)
     path.write_text("\n".join(["v0,v1,tone", *(f"{n},{n / 10},{'NA' if n == 3 else 'ab'[n % 2]}" for n in range(12))]))
     assert len(labelled(path)) == 11  # NA is no class
+
+
+@pytest.mark.parametrize("place", [0, 3, 9])
+@pytest.mark.parametrize(("delimiter", "decimal", "cell"), [(",", ".", "oops"), (";", ",", "oops"), (";", ",", "0.51")])
+def test_a_text_in_a_column_of_numbers_is_located_and_its_dimension_not_dropped(
+    tmp_path, place, delimiter, decimal, cell
+):
+    X = np.random.default_rng(0).normal(size=(20, 10))
+    rows = [[f"{number:.4f}".replace(".", decimal) for number in row] for row in X]
+    rows[16][place] = cell
+    path = tmp_path / "docs.csv"
+    header = delimiter.join(["label", *(f"v{number}" for number in range(10))])
+    lines = [delimiter.join(["ab"[number % 2], *row]) for number, row in enumerate(rows)]
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    message = rf"docs.csv: all numbered columns should be numbers, and 'v{place}' is not \(row 17 has '{cell}'\)"
+    for vectors in (None, "v"):
+        with pytest.raises(TableError, match=message):
+            open_table(path, vectors=vectors)
+    others = [f"v{number}" for number in range(10) if number != place]
+    assert open_table(path, vectors=others).width == 9
+
+
+def test_numbered_columns_of_text_beside_vectors_are_no_dimensions(tmp_path):
+    path = tmp_path / "docs.csv"
+    path.write_text("q1,q2,q3,v0,v1\nyes,no,yes,0.5,1.5\nno,no,yes,1.5,2.5\n", encoding="utf-8")
+    assert open_table(path).vector_columns.names == ("v0", "v1")
+
+
+@pytest.mark.parametrize("groups", [None, "proposed"])
+def test_rows_written_twice_are_held_out_together(groups):
+    random = np.random.default_rng(0)
+    X, labels = random.normal(size=(60, 100)), random.permutation(["a", "b"] * 30)  # labels at random
+    once = pl.DataFrame({"label": labels, "vector": X.tolist()})
+    alone, twice = (open_table(frame).rows("label", groups=groups) for frame in (once, pl.concat([once, once])))
+    assert alone.groups is None
+    assert twice.n_groups == 60
+    assert (twice.groups[:60] == twice.groups[60:]).all()
+    diagnosis = Axis.fit(twice).diagnose()
+    assert diagnosis.verdict.grade == "none"
+    assert diagnosis.permutation.p_value > 0.05
+    note = "120 rows in 60 groups have equal vectors and are held out together: row 1/row 61, row 2/row 62"
+    assert groups is not None or any(note in line for table in diagnosis.tables() for line in table.notes)
+
+
+LISTS = [[0.5, -1.25, 2.0], [1.5, 0.25, -3.0]]
+RIVALS = {
+    "a gap": ({f"v{place}": [0.1, 0.2] for place in (0, 1, 2, 4)}, "no column is numbered 3"),
+    "another run": ({f"t{place}": [0.1, 0.2] for place in range(9)}, "'t0' to 't8', 9 columns"),
+    "text in a run": ({"v0": [0.1, 0.2], "v1": [0.1, 0.2], "v2": ["0.1", "oops"]}, "not all are numbers"),
+    "a run of text": ({f"v{place}": ["0,1", "0,2"] for place in range(3)}, "not all are numbers"),
+    "a number beyond": ({f"v{place}": [0.1, 0.2] for place in (0, 1, 2, 3, 2020)}, "no column is numbered 4"),
+    "lists as text": ({"e": [str(row) for row in LISTS]}, "text that looks like lists of numbers"),
+    "an array as text": ({"e": ["[0.1 0.2 ... 0.3]", None]}, "text that looks like lists of numbers"),
+    "lists of integers": ({"e": [[5, -6], [7, 8]]}, "may be token numbers"),
+    "lists of text": ({"e": [["0.5", "1"], ["1", "2"]]}, "not lists of numbers"),
+    "lists of lists": ({"e": [[[0.5], [1.0]], [[1.0]]]}, "not lists of numbers"),
+}
+
+
+@pytest.mark.parametrize(("columns", "message"), RIVALS.values(), ids=RIVALS.keys())
+def test_numbered_columns_next_to_another_candidate_are_never_taken_silently(columns, message) -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"text": ["one", "two"], "q1": [1, 2], "q2": [3.0, 4.0], **columns}, strict=False)
+    with pytest.raises(TableError, match="2 candidates for the vectors") as caught:
+        open_table(frame)
+    assert message in str(caught.value)
+    assert "'q1' to 'q2', 2 columns" in str(caught.value)
+    assert open_table(frame, vectors="q").vector_columns.names == ("q1", "q2")
+
+
+def test_a_list_of_numbers_is_taken_next_to_few_numbered_columns_and_not_next_to_many() -> None:
+    polars = pytest.importorskip("polars")
+    few, many = ({"e": LISTS} | {f"topic_{place}": [0.1, 0.2] for place in range(count)} for count in (5, 20))
+    assert open_table(polars.DataFrame(few)).vector_columns.names == ("e",)
+    with pytest.raises(TableError, match="2 candidates for the vectors: 'e'; 'topic_0' to 'topic_19', 20 columns"):
+        open_table(polars.DataFrame(many))
+
+
+def test_ordinary_columns_next_to_numbered_ones_are_no_candidates() -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {"text": ["see [1, 2]", "two"], "sales_2019": [1, 2], "sales_2020": [1, 2], "tags": [["a"], ["b"]],
+         "v2": [0.2, 2.2], "v1": [0.1, 1.1], "v10": [1.0, 2.0], **{f"v{n}": [n / 10, n / 5] for n in range(3, 10)}}
+    )  # fmt: skip
+    assert open_table(frame).vector_columns.names == tuple(f"v{place}" for place in range(1, 11))
+    assert open_table(frame, vectors="v").vector_columns.names == tuple(f"v{place}" for place in range(1, 11))
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (["3,750", "4,125", "1,500"], [3.75, 4.125, 1.5]),  # three decimals, as the other columns have a decimal comma
+        (["3,75", "4,1", "1,5"], [3.75, 4.1, 1.5]),
+        (["1.770", "483", "1.120"], None),  # thousands
+        (["1770", "483", "1120"], [1770, 483, 1120]),
+    ],
+)
+def test_the_marks_of_numbers_in_one_file_agree(tmp_path, written, expected):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    path = tmp_path / "docs.csv"
+    lines = [";".join([written[n % 3], *(f"{v:.4f}".replace(".", ",") for v in row)]) for n, row in enumerate(X)]
+    path.write_text("\n".join(["score;v0;v1;v2", *lines]), encoding="utf-8")
+    table = open_table(path)
+    np.testing.assert_allclose(table.rows("score", classes=expected is None).X, X, atol=1e-4)
+    if expected is None:
+        assert table.column("score").to_pylist()[:3] == written
+    else:
+        assert table.rows("score").y.tolist()[:3] == expected
+
+
+def test_labels_that_may_be_thousands_are_refused(tmp_path):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    path = tmp_path / "docs.csv"
+    votes = ["1.770", "483", "1.120"]
+    lines = [";".join([votes[n % 3], *(f"{v:.4f}".replace(".", ",") for v in row)]) for n, row in enumerate(X)]
+    path.write_text("\n".join(["votes;v0;v1;v2", *lines]), encoding="utf-8")
+    with pytest.raises(LabelError, match="'votes' may be decimal numbers or thousands"):
+        open_table(path).rows("votes")

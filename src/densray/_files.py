@@ -46,7 +46,7 @@ def check_writable(path: Path, *, overwrite: bool) -> Path:
     if path.is_dir():
         raise OutputError(f"{path} is a folder. Name the file to write.")
     if path.exists() and not path.is_file():
-        raise OutputError(f"{path} is not a regular file, and would be replaced by one. Choose another name.")
+        raise OutputError(f"{path} is not a regular file, and writing would replace it. Choose another name.")
     if not folder.is_dir():
         raise OutputError(f"{path}: the folder {folder} does not exist. Create it, or write elsewhere.")
     if path.exists() and not overwrite:

@@ -9,10 +9,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from densray._arrays import is_missing
+from densray._arrays import is_missing, is_no_label
 from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of, unquoted
 from densray.errors import Advice, Argument, LexiconError, name_some, shorten, suggest
-from densray.rows import is_no_label
 
 _NAMED = {
     "positive": 1.0,
@@ -134,7 +133,7 @@ def merge_entries(
     averaged = differing if conflicts == "mean" else ()
     barred = set(differing) - set(averaged)
     merged = {
-        word: labels[0] if len(set(labels)) == 1 else _mean(labels)
+        word: labels[0] if len(set(labels)) == 1 else mean_label(labels)
         for word, labels in found.items()
         if word not in barred
     }
@@ -142,7 +141,7 @@ def merge_entries(
     return merged, Dropped(conflicting, neutral_words, repeated, averaged)
 
 
-def _mean(labels: Sequence[float]) -> float:
+def mean_label(labels: Sequence[float]) -> float:
     """Return the mean of finite labels, finite even if their sum overflows."""
     mean = sum(labels) / len(labels)
     if math.isfinite(mean):
@@ -268,7 +267,7 @@ class LexiconTable:
         label_names: tuple[str, str] | None = None,
     ) -> None:
         if delimiter == "":
-            raise LexiconError("delimiter is empty. Give a tab, semicolon, comma or space, or leave it out.")
+            raise LexiconError("the delimiter is empty. Use a tab, semicolon, comma or space, or leave delimiter out.")
         self.unlabelled: list[str] = []
         self.groups: dict[str, str] = {}
         self._file = file
@@ -284,7 +283,7 @@ class LexiconTable:
         if self._names is not None:
             self._lines = self._lines[1:]
             if not self._lines:
-                raise file.problem("there is a header and no entry after it.", line=first.number)
+                raise file.problem("there is only a header. At least one entry is needed after it.", line=first.number)
 
     def entries(
         self,

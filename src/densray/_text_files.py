@@ -71,7 +71,9 @@ class TextFile:
             with self.path.open("rb") as stream:
                 content = stream.read(_LARGEST_BYTES + 1)
             if len(content) > _LARGEST_BYTES:
-                raise self.problem(f"more than {_LARGEST_BYTES >> 20} MB. A list of words or texts is smaller.")
+                raise self.problem(
+                    f"the file has more than {_LARGEST_BYTES >> 20} MB, too large for a list of words or texts."
+                )
             return content
         except FileNotFoundError:
             raise self.problem(f"no such file in {self.path.parent.resolve()}.") from None
@@ -99,7 +101,7 @@ class TextFile:
             raise self.problem(f"unknown encoding {encoding!r}. Use 'utf-8' or 'latin-1'.") from None
         if "\0" in text:
             line = text.count("\n", 0, text.index("\0")) + 1
-            raise self.problem("a NUL byte, which no text has. Save it as UTF-8, without it.", line=line)
+            raise self.problem("a NUL byte, which plain text does not have. Save the file as UTF-8.", line=line)
         return text
 
     def _sheet(self, content: bytes) -> str:
@@ -169,7 +171,9 @@ class TextFile:
         """Return the words of the file, one per line; lines that begin with `comment` are skipped."""
         words = [line.text.strip() for line in self.lines(comment=comment)]
         if not words:
-            raise self.problem(f"there are only comments ('{comment}'). One word per line is needed.")
+            raise self.problem(
+                f"there are only comments (lines that begin with '{comment}'). One word per line is needed."
+            )
         return words
 
     def pairs(self, needed: str = "a pair. Two words") -> Iterator[tuple[Line, str, str]]:
@@ -257,7 +261,7 @@ class TextTable:
                 rows.append(dict(zip(names, fields, strict=True)))
             before = reader.line_num
         if not rows:
-            raise self.file.problem("there is a line of names and no row below it.")
+            raise self.file.problem("there is only a line of column names. Add rows below it.")
         return rows
 
     def column(self, usual: str, name: str | None, *, needed: str = "") -> list[str]:

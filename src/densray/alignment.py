@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._lexicon_files import Conflicts, mean_label
 from densray.errors import Advice, Argument, LexiconError, name_some
 from densray.groups import number_groups
 from densray.rows import Rows
@@ -28,15 +29,32 @@ def align_words(
     limit: int | None,
     minimum: int,
     groups: Sequence[str | None] | None = None,
+    conflicts: Conflicts = "drop",
 ) -> Rows:
-    """Return the words that are in the space with vectors and labels; see `Lexicon.align`."""
+    """Return the words that are in the space with vectors and labels; see `Lexicon.align`.
+
+    Spellings of one word of the space whose labels differ conflict, like repeated words; see `Lexicon`.
+    """
     searched = space if limit is None else space.limit(limit)
     locations, bent = locate_spellings(words, searched, any_case=any_case)
-    chosen = _one_per_vector(locations, bent)
+    conflicting = _conflicting(locations, labels)
+    conflict = tuple(words[place] for place in np.flatnonzero(conflicting).tolist())
+    if conflict and conflicts == "error":
+        raise LexiconError(
+            f"{len(conflict)} words are spellings of one word of '{space.name}' and have conflicting labels: "
+            f"{name_some(conflict)}.",
+            Advice(" Correct them, or use ", Argument("conflicts", "drop"), " or ", Argument("conflicts", "mean"), "."),
+        )
+    if conflict and conflicts == "mean":
+        labels = _mean_labels(locations, labels, conflicting)
+    dropped = {"averaged" if conflicts == "mean" else "conflicting": conflict} if conflict else {}
+    left_out = conflicting if conflicts == "drop" else np.zeros(len(words), dtype=bool)
+    chosen = _one_per_vector(np.where(left_out, -1, locations), bent)
     missing = tuple(word for word, location in zip(words, locations, strict=True) if location < 0)
     if len(chosen) < max(minimum, 1):
-        raise LexiconError(*_too_few(len(words), missing, space, minimum=minimum, limit=limit))
-    chosen_places = set(chosen.tolist())
+        named = conflict if conflicts == "drop" else ()
+        raise LexiconError(*_too_few(len(words), missing, space, minimum=minimum, limit=limit, conflict=named))
+    chosen_places = {*chosen.tolist(), *np.flatnonzero(left_out).tolist()}
     in_other_case = chosen[bent[chosen] >= _OTHER_CASE]
     return Rows(
         X=np.array(space.vectors_at(locations[chosen])),
@@ -48,10 +66,34 @@ def align_words(
         merged=tuple(words[place] for place in np.flatnonzero(locations >= 0).tolist() if place not in chosen_places),
         groups=None if groups is None else number_groups([groups[place] for place in chosen.tolist()]),
         other_case={words[place]: space.words[locations[place]] for place in in_other_case.tolist()},
+        dropped=dropped,
     )
 
 
 _OTHER_CASE = 2  # from this spelling change on, the case differs
+
+
+def _conflicting(locations: NDArray[np.int64], labels: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return whether each word has the location of another word with another label."""
+    found = np.flatnonzero(locations >= 0)
+    _, which = np.unique(locations[found], return_inverse=True)
+    lowest, highest = np.full(len(found), np.inf), np.full(len(found), -np.inf)
+    np.minimum.at(lowest, which, labels[found])
+    np.maximum.at(highest, which, labels[found])
+    conflicting = np.zeros(len(locations), dtype=bool)
+    conflicting[found] = (lowest < highest)[which]
+    return conflicting
+
+
+def _mean_labels(
+    locations: NDArray[np.int64], labels: NDArray[np.float64], conflicting: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the labels, with the mean of all spellings for each word in conflict."""
+    labels = labels.copy()
+    for location in np.unique(locations[conflicting]).tolist():
+        own = locations == location
+        labels[own] = mean_label(labels[own].tolist())
+    return labels
 
 
 def _one_per_vector(locations: NDArray[np.int64], bent: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -63,9 +105,21 @@ def _one_per_vector(locations: NDArray[np.int64], bent: NDArray[np.int64]) -> ND
 
 
 def _too_few(
-    total: int, missing: Sequence[str], space: WordSpace, *, minimum: int, limit: int | None
+    total: int,
+    missing: Sequence[str],
+    space: WordSpace,
+    *,
+    minimum: int,
+    limit: int | None,
+    conflict: Sequence[str] = (),
 ) -> tuple[str | Advice, ...]:
     needed = "" if minimum <= 1 else f" At least {minimum} are needed."
+    if conflict:
+        return (
+            f"{total - len(missing)} of {total} lexicon words are in the space. {len(conflict)} of them are left out: "
+            f"they are spellings of one word of the space and have conflicting labels ({name_some(conflict)})."
+            f"{needed} Correct their labels.",
+        )
     if not missing:
         return (f"All {total} lexicon words are in the space, and they are too few.{needed}",)
     found = f"{total - len(missing)} of {total} lexicon words are in the space"

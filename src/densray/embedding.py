@@ -303,7 +303,8 @@ def embed_table(
             missing = [row for row, text in enumerate(texts) if _is_missing(text)]
             if missing and bad_rows == "error":
                 raise TableError(
-                    f"{rows.name}: row {start + missing[0]} has no text in '{text_column}'. Add it, or skip such rows",
+                    f"{rows.name}: row {start + missing[0] + 1:,} has no text in '{text_column}'. Add it, or skip "
+                    "such rows",
                     ": ",
                     Argument("bad_rows", "skip"),
                     ".",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import is_no_label
 from densray._lexicon_files import (
     Conflicts,
     Dropped,
@@ -25,7 +26,7 @@ from densray.alignment import align_words
 from densray.errors import Advice, Argument, LexiconError, name_some
 from densray.folds import draw_test_words
 from densray.groups import check_named_groups, number_groups, propose_groups
-from densray.rows import Rows, is_no_label, sides_of
+from densray.rows import Rows, sides_of
 from densray.spelling import spelling_key
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Lexicon:
         self._labels.flags.writeable = False
         self.dropped = dropped
         self.name = name
+        self._conflicts = conflicts
         self._groups = None if groups is None else groups_of(groups, self._words, name)
         self._pairs: tuple[tuple[str, str], ...] = ()
 
@@ -295,7 +297,8 @@ class Lexicon:
         """
         if np.ptp(self.labels) == 0.0:
             raise LexiconError(
-                f"All {len(self)} words of '{self.name}' have the label {self.labels[0]:g}; two are needed."
+                f"All {len(self)} words of '{self.name}' have the label {self.labels[0]:g}; two different labels are "
+                "needed."
             )
         return self._with(self.words, sides_of(self.labels))
 
@@ -330,7 +333,8 @@ class Lexicon:
         ----------
         groups : mapping, sequence, "proposed" or None
             A mapping from words to groups, or one group per word in the order of `words`. "proposed": the groups that
-            :func:`densray.groups.propose_groups` finds in the words, pairs first. None: no groups.
+            :func:`densray.groups.propose_groups` finds in the words, pairs first. None removes the groups (unlike in
+            :meth:`align`).
 
         Examples
         --------
@@ -351,8 +355,8 @@ class Lexicon:
     ) -> tuple[Lexicon, Lexicon]:
         """Return a training and a test lexicon that share no word.
 
-        Words that differ only in case or in the joint of their parts stay together, and so do words of one group. If
-        there are two labels, both lexicons have the same share of each.
+        Words that differ only in case, or in the character that joins their parts (such as a space or an underscore),
+        stay together, and so do words of one group. If there are two labels, both lexicons have the same share of each.
 
         Parameters
         ----------
@@ -378,6 +382,10 @@ class Lexicon:
     ) -> Rows:
         """Return the words that are in the space as Rows. Missing words are listed in `rows.missing`.
 
+        Two spellings can be one word of the space, such as *Bad* and *BAD* in a lower-cased space. If their labels
+        differ, they conflict and are treated like a repeated word (`conflicts` of the lexicon): by default, they are
+        left out and listed in `rows.set_aside`.
+
         Parameters
         ----------
         space : WordSpace
@@ -395,8 +403,9 @@ class Lexicon:
         groups : mapping, sequence, "forms", "proposed" or None, default="forms"
             The words to hold out together. A mapping or a sequence, as for `grouped`, replaces the groups of the
             lexicon. "forms": the groups of the lexicon. If it has none, inflected forms of one word, such as *cat* and
-            *cats* (:func:`densray.groups.find_forms`). "proposed": forms, pairs, repeated words and equal vectors.
-            None: the groups of the lexicon, or every word alone.
+            *cats* (:func:`densray.groups.find_forms`). "proposed": also the groups of
+            :func:`densray.groups.propose_groups`, such as pairs, repeated words and equal vectors. None: the groups of
+            the lexicon if it has any; otherwise every word is held out alone.
         pairs : pairs of str
             Further pairs of words that belong together, which "proposed" puts into one group.
         """
@@ -404,9 +413,18 @@ class Lexicon:
             return self.grouped(groups).align(space, any_case=any_case, limit=limit, minimum=minimum, order=order)
         named = None if self._groups is None else [self._groups.get(word) for word in self.words]
         found = align_words(
-            self.words, self.labels, space, any_case=any_case, limit=limit, minimum=minimum, groups=named
+            self.words,
+            self.labels,
+            space,
+            any_case=any_case,
+            limit=limit,
+            minimum=minimum,
+            groups=named,
+            conflicts=self._conflicts,
         )
-        found = replace(found, dropped=self.dropped.by_reason(), concept=self.name)
+        earlier = self.dropped.by_reason()
+        now = {reason: (*earlier.get(reason, ()), *words) for reason, words in found.dropped.items()}
+        found = replace(found, dropped={**earlier, **now}, concept=self.name)
         if isinstance(groups, str):
             check_named_groups(groups)
         if named is None or groups == "proposed":
@@ -429,7 +447,8 @@ class Lexicon:
         return self._with(tuple(np.array(self.words, dtype=object)[chosen]), self.labels[chosen])
 
     def _with(self, words: tuple[str, ...], labels: NDArray[np.float64]) -> Lexicon:
-        found = Lexicon(zip(words, labels.tolist(), strict=True), name=self.name, neutral="keep")
+        entries = zip(words, labels.tolist(), strict=True)
+        found = Lexicon(entries, name=self.name, conflicts=self._conflicts, neutral="keep")
         found._pairs = self._pairs
         if self._groups is not None:
             found._groups = {word: self._groups[word] for word in words if word in self._groups}

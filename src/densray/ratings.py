@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from densray._arrays import is_no_label
 from densray._conversions import columns_beside_dimensions
 from densray._lexicon_files import parse_field, parse_label
 from densray._text_files import Line, TextFile, delimiter_of
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LabelError, LexiconError, name_some, shorten
-from densray.rows import Rows, is_no_label
+from densray.rows import Rows
 
 if TYPE_CHECKING:
     from densray.space import WordSpace
@@ -119,7 +120,10 @@ class Ratings:
         if table.ndim not in (1, 2) or len(table) != len(texts):
             raise LabelError(f"{len(texts)} items and ratings of shape {table.shape} are given; one row per item.")
         if table.ndim == 2 and errors is not None:
-            raise LabelError("errors are given with the ratings of each rater, which have errors of their own.")
+            raise LabelError(
+                "errors are given together with the ratings of each rater, from which errors are computed. Leave "
+                "errors out."
+            )
         if np.isinf(table).any():
             raise LabelError(f"'{name}' has infinite ratings; finite numbers are needed.")
         members: dict[str, list[int]] = {}
@@ -275,8 +279,11 @@ class Ratings:
         )
 
     def align(self, space: WordSpace, *, any_case: bool | None = None) -> Rows:
-        """Return the items that are in a space as Rows with their mean ratings; the others are in `rows.missing`."""
-        rows = align_words(self.items, self.values, space, any_case=any_case, limit=None, minimum=2)
+        """Return the items that are in a space as Rows with their mean ratings; the others are in `rows.missing`.
+
+        Spellings of one word of the space are averaged, like repeated items.
+        """
+        rows = align_words(self.items, self.values, space, any_case=any_case, limit=None, minimum=2, conflicts="mean")
         return rows if rows.concept == self.name else _renamed(rows, self.name)
 
     def reliability(self, *, n_splits: int = N_SPLITS, random_state: int = 0) -> float | None:
@@ -419,12 +426,12 @@ class _Table:
                 )
             row.extend([""] * (width - len(row)))  # an item without a rating
         if width < 2:
-            raise file.problem(f"{shorten(lines[0].text)} has no rating beside the item.", line=lines[0].number)
+            raise file.problem(f"{shorten(lines[0].text)} has an item but no rating.", line=lines[0].number)
         self.names: list[str] | None = None
         if all(parse_field(name, self._delimiter) is None for name in rows[0]):  # a line with ratings contains a number
             self.names, lines, rows = rows[0], lines[1:], rows[1:]
             if not rows:
-                raise file.problem("there is a line of names and no item below it.")
+                raise file.problem("there is only a line of column names. Add items below it.")
         self._lines: list[Line] = lines
         self._columns = list(zip(*rows, strict=True))
 

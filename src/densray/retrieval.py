@@ -290,8 +290,8 @@ def _check_same_documents(first: VectorTable, second: VectorTable, pairs: str, l
         row = next((row for row, (one, other) in enumerate(zip(labels, others, strict=True)) if one != other), None)
         if row is not None:
             raise TableError(
-                f"row {row} has {pairs} = {labels[row]!r} in {first.name} and {others[row]!r} in {second.name}. The "
-                "same documents in the same order are needed."
+                f"row {row + 1:,} has {pairs} = {labels[row]!r} in {first.name} and {others[row]!r} in {second.name}. "
+                "The same documents in the same order are needed."
             )
 
 
@@ -334,8 +334,8 @@ def partner_ranks(
     queries = np.array(sorted(row for rows in members.values() if len(rows) > 1 for row in rows), dtype=np.intp)
     if not queries.size:
         raise LabelError(
-            f"no two of {n:,} documents have the same pair value (values: {name_some(list(map(str, members)))}). "
-            "Partners share a value."
+            f"no two of {n:,} documents have the same value in the column of pairs (values: "
+            f"{name_some(list(map(str, members)))}). Partners share a value."
         )
     same_text: dict[Hashable, list[int]] = {}
     for row, text in enumerate(texts or ()):

@@ -72,7 +72,7 @@ def read_array_header(source: Source) -> ArrayHeader:
         raise FormatError(f"{name}, byte 10: the array header is damaged ({shorten(error)}).") from error
     if dtype.hasobject:
         raise FormatError(
-            f"{name}: the array holds pickled Python objects, and opening them runs whatever code they hold. "
+            f"{name}: the array holds pickled Python objects, and opening them could run any code. "
             f"Save vectors as float32 and words as text (dtype=str)."
         )
     return ArrayHeader(tuple(int(length) for length in shape), bool(fortran), dtype)
@@ -312,7 +312,8 @@ def _lines(path: Path, *, most: int) -> list[bytes]:
             lines += whole
             if len(rest) > BLOCK_BYTES:
                 raise FormatError(
-                    f"{path.name}, line {len(lines) + 1:,}: a line of more than {BLOCK_BYTES:,} bytes is not a word."
+                    f"{path.name}, line {len(lines) + 1:,}: this line has more than {BLOCK_BYTES:,} bytes, too many "
+                    "for a word."
                 )
     if rest:
         lines.append(rest)
@@ -345,7 +346,7 @@ def _check_list(name: str, lines: list[bytes]) -> None:
         or all(map(_WITH_COUNT.fullmatch, lines))
         or any(_all_have(pattern, lines) for pattern in _WITH_FIELD)
     ):
-        raise FormatError(f"{name}, line 1: {shorten(lines[0])} is more than a word. Leave the other columns out.")
+        raise FormatError(f"{name}, line 1: {shorten(lines[0])} is more than one word. Remove the other columns.")
     if len(lines) > 1 and all(len(line) > 2 and line[:1] == line[-1:] == b'"' for line in lines):
         raise FormatError(f"{name}, line 1: every word is in quotation marks. Write the file without them.")
 
@@ -361,7 +362,7 @@ def _without_returns(lines: list[bytes], name: str) -> list[bytes]:
     whole = [line.removesuffix(b"\r") for line in lines]
     odd = next((number for number, line in enumerate(whole, start=1) if b"\r" in line), None)
     if odd is not None:
-        raise FormatError(f"{name}, line {odd:,}: a line end of CR alone. Use LF or CR LF.")
+        raise FormatError(f"{name}, line {odd:,}: the line ends with CR alone. Use LF or CR LF.")
     return whole
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import IO
 
@@ -10,12 +11,31 @@ from numpy.typing import NDArray
 
 from densray.errors import Advice, Argument, FormatError, shorten
 from densray.formats._blocks import Block, Pieces, ReadOptions, SpaceStream, check_shape
-from densray.formats._bytes import DECODING_ADVICE, Source, check_encoding, decode_words, header_of, undecodable
+from densray.formats._bytes import Source, check_encoding, decode_words, header_of, undecodable
 
 _LONGEST_WORD = 1 << 16
 _BLOCK_BYTES = 1 << 20
 #: Distinct numbers needed to detect the other byte order: a few tiny numbers may be intended.
 _ENOUGH_NUMBERS = 16
+
+#: A word with a space in it ends too early, so that the numbers of its row seem to begin with the rest of the word.
+_TEXT = rb"[^\x00-\x1f\x7f]"
+_REST_OF_WORD = re.compile(_TEXT + rb"*? ")
+#: A rest of whole numbers: its last byte, a space, is the exponent of a number near 1e-19.
+_REST_OF_WHOLE_NUMBERS = re.compile(rb"(?:" + _TEXT + rb"{4})*?" + _TEXT + rb"{3} ")
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+_LONGEST_REST = 256
+
+_OUT_OF_STEP = (
+    " A word has a space in it, which word2vec binary cannot hold, or the header is wrong. Write the file again with "
+    "“_” instead, or in another format."
+)
+#: An encoding is the only remedy: to leave out or replace such words would hide that rows are out of step.
+_ENCODING_ADVICE = Advice(
+    " Give the encoding of the file, for example ",
+    Argument("encoding", "latin-1"),
+    ". If a word has a space in it, which word2vec binary cannot hold, write the file again with “_” instead.",
+)
 
 
 def read_word2vec_binary(source: Source, options: ReadOptions) -> SpaceStream:
@@ -74,15 +94,15 @@ def _blocks(source: Source, options: ReadOptions, *, rows: int, width: int) -> I
         )
 
 
+def _share_of_absurd(numbers: NDArray[np.float32]) -> float:
+    size = np.abs(numbers[numbers != 0])
+    return 1.0 - float(((size > 1e-20) & (size < 1e20)).mean()) if size.size else 0.0
+
+
 def _check_byte_order(source: Source, vectors: NDArray[np.float32]) -> None:
     """Refuse numbers that are absurd, but ordinary with their bytes in the other order."""
-
-    def share_of_absurd(numbers: NDArray[np.float32]) -> float:
-        size = np.abs(numbers[numbers != 0])
-        return 1.0 - float(((size > 1e-20) & (size < 1e20)).mean()) if size.size else 0.0
-
     swapped = vectors.byteswap()
-    if share_of_absurd(vectors) <= 0.25 or share_of_absurd(swapped) >= 0.01:
+    if _share_of_absurd(vectors) <= 0.25 or _share_of_absurd(swapped) >= 0.01:
         return
     if np.unique(swapped).size >= _ENOUGH_NUMBERS:
         raise FormatError(
@@ -107,6 +127,38 @@ def _rows_in(data: bytes, row_bytes: int, *, most: int) -> tuple[list[bytes], li
     return words, starts, begin
 
 
+def _check_step(
+    data: bytes, words: list[bytes], starts: list[int], *, source: Source, begin: int, row: int, width: int
+) -> None:
+    """Refuse words with bytes of numbers in them, and rows whose numbers begin with the rest of a word.
+
+    In an encoding where all bytes are text, nothing else would show that the rows are out of step.
+    """
+    for place, start in enumerate(starts):
+        word = shorten(words[place], width=40)
+        if _CONTROL.search(words[place]):
+            problem = f"the word {word} contains a control character"
+        elif rest := _rest_of_word(data, start, width):
+            problem = f"text ({shorten(rest, width=40)}) stands where the numbers of {word} should begin"
+        else:
+            continue
+        at = begin + start - len(words[place]) - 1
+        raise FormatError(f"{source.path.name}, byte {at:,} (row {row + place + 1:,}): {problem}.{_OUT_OF_STEP}")
+
+
+def _rest_of_word(data: bytes, start: int, width: int) -> bytes:
+    """Return the text before the numbers of a row, after a word that contains a space; empty if there is none."""
+    end = start + min(4 * width, _LONGEST_REST)
+    rest = _REST_OF_WORD.match(data, start, end)
+    if rest is None:
+        return b""
+    # a rest of whole numbers leaves all other numbers ordinary; any other rest makes about half of them absurd
+    whole = _REST_OF_WHOLE_NUMBERS.match(data, start, end)
+    if whole is None and _share_of_absurd(np.frombuffer(data, "<f4", width, start)) <= 0.25:
+        return b""
+    return bytes((whole or rest)[0])
+
+
 def _block(
     data: bytes,
     words: list[bytes],
@@ -119,6 +171,7 @@ def _block(
     width: int,
 ) -> Block:
     """Return the wanted rows as a block."""
+    _check_step(data, words, starts, source=source, begin=begin, row=row, width=width)
     decoded = decode_words(words, options)
     kept: list[int] = []
     for place, word in enumerate(decoded):
@@ -128,7 +181,7 @@ def _block(
                 f"(row {row + place + 1:,}): {undecodable(words[place], options)}"
             )
             if not options.skip_bad_rows:
-                raise FormatError(f"{message}.", DECODING_ADVICE)
+                raise FormatError(f"{message}.", _ENCODING_ADVICE)
             options.skipped.append(message)
         elif options.words is None or word in options.words:
             kept.append(place)
@@ -142,16 +195,22 @@ def _block(
 
 
 def write_word2vec_binary(file: IO[bytes], pieces: Pieces, *, rows: int, width: int) -> None:
-    """Write a word2vec binary file; words with spaces are refused."""
+    """Write a word2vec binary file; words with spaces or control characters are refused."""
     file.write(f"{rows} {width}\n".encode())
     for words, vectors in pieces:
-        odd = next((word for word in words if " " in word or "\n" in word), None)
+        odd = next((word for word in words if " " in word or _CONTROL.search(word.encode())), None)
         if odd is not None:
             raise FormatError(
-                f"The word {shorten(odd)} has a space or a line end in it, which word2vec binary cannot hold. "
+                f"The word {shorten(odd)} has a space or a control character in it, which word2vec binary cannot hold. "
                 f"Write native, .npz or .parquet."
             )
         raw = np.ascontiguousarray(vectors, dtype="<f4")
+        for word, vector in zip(words, raw, strict=True):
+            if _rest_of_word(vector.tobytes(), 0, width):
+                raise FormatError(
+                    f"The numbers of {shorten(word)} would be detected as another format: their bytes are letters. "
+                    "Write native, .npz or .parquet."
+                )
         file.write(
             b"".join(
                 part for word, vector in zip(words, raw, strict=True) for part in (word.encode() + b" ", vector.data)

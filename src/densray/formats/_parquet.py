@@ -46,7 +46,8 @@ def table_stream(name: str, frame: pl.LazyFrame, schema: pl.Schema, rows: int, o
     if word is None or not numbers:
         raise FormatError(
             f"{name}: the columns are {', '.join(f'{column} {dtype}' for column, dtype in list(schema.items())[:6])}; "
-            f"one of words and one of lists of numbers ('word', 'vector'), or one column per number, are needed."
+            f"a column of words ('word') is needed, with a column of lists of numbers ('vector') or one column per "
+            "dimension."
         )
     if word not in WORD_COLUMNS:
         _refuse_row_numbers(name, frame, word)
@@ -174,7 +175,7 @@ def _check_dimensions(name: str, schema: pl.Schema, without: str | None) -> None
     for column, prefix in prefixes.items():
         if prefix in dimensions and not schema[column].is_numeric():
             raise FormatError(
-                f"{name}: the column '{column}' is numbered as the dimensions are and holds {schema[column]}, not "
+                f"{name}: the column '{column}' is named like a dimension but holds {schema[column]}, not "
                 "numbers. Convert it to numbers, or give it another name."
             )
 
@@ -235,8 +236,8 @@ def _blocks(name: str, frame: pl.LazyFrame, options: ReadOptions, *, rows: int, 
         words, columns = piece.to_series(0), piece[:, 1:]
         if len(words) != count or words.null_count():
             raise FormatError(
-                f"{name}: {len(words) - words.null_count():,} words in rows {start + 1:,} to {start + count:,}, "
-                f"where {count:,} are declared. Every row needs a word."
+                f"{name}: rows {start + 1:,} to {start + count:,} have only {len(words) - words.null_count():,} words "
+                f"for {count:,} rows. Every row needs a word."
             )
         numbers = to_float32(_matrix(name, columns, start, width))
         yield select_rows(words.to_list(), numbers, start, options)

@@ -156,7 +156,7 @@ def read_options(
         raise FormatError(Argument("bad_rows", bad_rows), f" is given. {suggest(str(bad_rows), ['error', 'skip'])}")
     wanted = None if words is None else frozenset(words)
     if wanted is not None and not wanted:
-        raise FormatError("words is empty; give at least one word, or None for all.")
+        raise FormatError("the list of words is empty; give at least one word, or None for all.")
     return ReadOptions(limit, wanted, encoding, errors, bad_rows == "skip")
 
 

@@ -127,13 +127,13 @@ def format_for(path: Path, format: str | None = None) -> str:
         raise FormatError(f"format is {kind!r}. {suggest(kind, FORMATS)}")
     if compression is not None and not FORMATS[kind].compressible:
         raise FormatError(
-            f"{path.name}: {kind} is not written inside {compression}, since it could not be read in place. "
+            f"{path.name}: {kind} cannot be compressed with {compression}, because it could then not be read in place. "
             f"Leave out {path.suffix}."
         )
     if compression is not None and FORMATS[kind].two_files:
         raise FormatError(
-            f"{path.name}: {kind} is not written inside {compression}, since its words lie in a second file. Leave out "
-            f"{path.suffix}, or write .npz."
+            f"{path.name}: {kind} cannot be compressed with {compression}, because its words are in a second file. "
+            f"Leave out {path.suffix}, or write .npz."
         )
     return kind
 
@@ -165,7 +165,7 @@ def _counted(pieces: Pieces, rows: int, progress: Progress | None) -> Pieces:
         if progress is not None:
             progress(done, rows)
     if done != rows:
-        raise FormatError(f"{done:,} rows came where {rows:,} were declared.")
+        raise FormatError(f"{done:,} rows arrived, but {rows:,} were announced.")
 
 
 def _check_finite(words: Sequence[str], vectors: NDArray[Any]) -> None:

@@ -43,7 +43,7 @@ class EncoderRecord:
         Maximum number of tokens per text, if it is known.
     width : int
     sample : tuple of tuples of float
-        First coordinates of the vectors of some fixed texts, scaled to unit length.
+        First coordinates of the unit-length vectors of four fixed texts.
     """
 
     name: str

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import is_no_label
 from densray._vocabulary import unit_rows
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
-from densray.rows import Rows, is_no_label, number_labels
+from densray.rows import Rows, number_labels
 from densray.tables._table import VectorTable, check_not_scores
 from densray.tables._vectors import arrow, check_columns, is_number
 
@@ -67,7 +68,7 @@ class LabelledTable:
         if names and distinct.size == found.n_labelled:
             raise LabelError(
                 f"{table.name}: the column '{labels}' has a different value in each of {found.n_labelled:,} rows. "
-                "Labels are shared by rows; this may be a column of names."
+                "Every label must occur in several rows. Is this a column of names?"
             )
         return found
 

@@ -56,7 +56,10 @@ def check_table_output(table: VectorTable, output: str | Path, *, overwrite: boo
     if len(shards) < 2:
         raise OutputError(f"{path}: the extension gives the type of table: {', '.join(KINDS)}. Add one of them.")
     if len({shard.name for shard in shards}) < len(shards):
-        raise OutputError(f"shards in different folders have the same name, and {path} is one folder. Name one file.")
+        raise OutputError(
+            "shards from different folders have the same name, so they cannot be written to one folder. Name one "
+            "output file."
+        )
     if not path.parent.is_dir():
         raise OutputError(f"{path}: the folder {path.parent} does not exist. Create it, or write elsewhere.")
     if path.exists() and not path.is_dir():
@@ -104,7 +107,7 @@ def rewrite_table(
     job = _Job(table, columns, tuple(drop), progress)
     if path.suffix.lower() in KINDS:
         if cluster is not None:
-            raise TaskError(f"a cluster writes shards, and {path} is one file. Name a folder.")
+            raise TaskError(f"a cluster writes one file per shard, but {path} is a single file. Name a folder.")
         with atomic_write(path, overwrite=overwrite) as temporary:
             job.write(temporary, KINDS[path.suffix.lower()], table.source.batches())
         return RewrittenTable(path, job.done, job.skipped)

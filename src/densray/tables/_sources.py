@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 
 #: Number of rows that are read and multiplied together.
 BATCH_ROWS = 8192
+#: Number of rows whose texts are looked at to find the vectors.
+_HEAD_ROWS = 1000
 _TEXT_BYTES, _READ_BYTES = 1 << 24, 1 << 20
 #: A number with a decimal comma, an integer among them; and one whose comma cannot separate thousands.
 _COMMA_NUMBER = r"^[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][-+]?[0-9]+)?$"
 _CLEAR_COMMA = r"^[-+]?(0?,|[0-9]+,([0-9]{1,2}|[0-9]{4,})([eE]|$)|[0-9]{4,},|[0-9]*,[0-9]+[eE])"
+#: A number whose point, if it has one, may separate thousands.
+_GROUPED = r"^[-+]?[0-9]{1,3}(\.[0-9]{3})?$"
 _INTEGER = r"^-?(0|[1-9][0-9]{0,17})$"
 #: Lists of numbers: all between commas, between semicolons or between spaces.
 _LIST = r"^\s*\[\s*(N(\s*,\s*N)*\s*,?|N(\s*;\s*N)*|N(\s+N)*)?\s*\]\s*$".replace("N", "[-+0-9.eE]+")
@@ -38,6 +42,11 @@ _COMMA_LIST = (
     .replace("C", "[-+]?[0-9]*,[0-9]+E")
     .replace("E", "([eE][-+]?[0-9]+)?")
 )
+#: A decimal comma in a list that cannot separate thousands.
+_CLEAR_COMMA_IN_LIST = r"(^|[^0-9])0?,[0-9]|,([0-9]{1,2}|[0-9]{4,})([^0-9]|$)|[0-9]{4},|,[0-9]+[eE]"
+#: Signs that decimal commas split numbers in two: 0013, -0 among integers, and 1.234,5 between commas and spaces.
+_SPLIT_NUMBER, _MINUS_ZERO = r"[\[,;\s][-+]?0[0-9]", r"[\[,;\s]-0\s*[,;\]\s]"
+_THOUSANDS = r"^\s*\[\s*P(,\s+P)+\s*\]\s*$".replace("P", r"[-+]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+")
 #: Fields of a column of numbers that mark a missing one.
 _NO_NUMBER = r"^\s*(?i:na|n/a|n\.a\.|k\.\s?a\.|null|none|#n/a|#nv|-{1,3}|\.|\?)\s*$"
 KINDS = {
@@ -63,6 +72,7 @@ class Source(Protocol):
     def schema(self) -> pa.Schema: ...
     def __len__(self) -> int: ...
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]: ...
+    def head(self, columns: Sequence[str]) -> pa.RecordBatch | None: ...
 
 
 class Memory:
@@ -90,6 +100,10 @@ class Memory:
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         table = self.table if columns is None else self.table.select(list(columns))
         yield from table.to_batches(max_chunksize=BATCH_ROWS)
+
+    def head(self, columns: Sequence[str]) -> pa.RecordBatch | None:
+        """Return some columns of the first rows; None if there are no rows."""
+        return next(iter(self.table.slice(0, _HEAD_ROWS).select(list(columns)).to_batches()), None)
 
 
 class Files:
@@ -149,15 +163,19 @@ class Files:
         for shard in self.shards:
             yield from self.batches_of(shard, columns)
 
+    def head(self, columns: Sequence[str]) -> pa.RecordBatch | None:
+        """Return some columns of the first rows; None if the first shard has no rows."""
+        return next(self._read(self.shards[0], columns, n_rows=_HEAD_ROWS), None)
+
     def batches_of(self, shard: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the batches of one shard; the next one is read while the current one is in use."""
         return _read_ahead(self._read(shard, columns))
 
-    def _read(self, shard: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    def _read(self, shard: Path, columns: Sequence[str] | None, n_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
         with reading(shard):
             if self.kind == "parquet":
                 with _open_parquet(shard) as file:
-                    yield from file.iter_batches(BATCH_ROWS, columns=None if columns is None else list(columns))
+                    yield from file.iter_batches(n_rows, columns=None if columns is None else list(columns))
             elif self.kind == "arrow":
                 yield from _sliced(_open_arrow(shard), columns)
             else:
@@ -314,6 +332,7 @@ class _Fields:
                     types = {name: _narrowest(batch.column(name), types[name], commas=commas) for name in names}
                 lengths.append(count)
         self.lengths = tuple(lengths)
+        types = _one_decimal_mark(types)
         pa = arrow()
         arrow_types = {"integer": pa.int64(), "number": pa.float64(), "list": pa.list_(pa.float64())}
         arrow_types |= {"decimal comma": pa.float64(), "comma list": pa.list_(pa.float64())}
@@ -361,6 +380,17 @@ class _Fields:
             return compute.if_else(marked, arrow().scalar(None, column.type), column).cast(dtype)
 
 
+def _one_decimal_mark(types: dict[str, str]) -> dict[str, str]:
+    """Return the types of columns, where the decimal mark of other columns decides what 1,234 and 1.234 are.
+
+    If they have decimal commas, 1,234 is a decimal number, and 1.234 stays a text, since it is a thousand.
+    """
+    kinds = set(types.values())
+    commas = bool(kinds & {"decimal comma", "comma list"}) and not kinds & {"number", "list"}
+    unclear = {"comma": "decimal comma", "grouped": "text"} if commas else {"grouped": "number"}
+    return {name: unclear.get(kind, kind) for name, kind in types.items()}
+
+
 def _narrowest(column: Any, so_far: str, *, commas: bool) -> str:
     """Return the type of the values of a text column, given the type of earlier values."""
     values = column.drop_null()
@@ -383,23 +413,31 @@ def _type_of(values: Any, so_far: str, *, commas: bool) -> str:
     def all_match(pattern: str) -> bool:
         return bool(compute.all(compute.match_substring_regex(values, pattern)).as_py())
 
+    def any_match(pattern: str) -> bool:
+        return bool(compute.any(compute.match_substring_regex(values, pattern)).as_py())
+
     if so_far in ("unknown", "comma list") and all_match(_COMMA_LIST):
-        decimal = compute.any(compute.match_substring(values, ",")).as_py()
-        return "comma list" if decimal or so_far == "comma list" else "list"
+        if any_match(",") and so_far == "unknown":
+            return "comma list" if any_match(_CLEAR_COMMA_IN_LIST) else "text"  # 1,234 may be a thousand
+        return so_far if so_far == "comma list" else "text" if any_match(_SPLIT_NUMBER) else "list"
     if so_far in ("unknown", "list") and all_match(_LIST):
-        return "list"
+        split = any_match(_SPLIT_NUMBER) or any_match(_THOUSANDS) or (any_match(_MINUS_ZERO) and not any_match(r"\."))
+        return "text" if split else "list"
     if so_far in ("unknown", "integer") and all_match(_INTEGER):
         return "integer"
     identifiers = compute.any(compute.match_substring_regex(values, r"^[-+]?0[0-9]")).as_py()  # such as 007
     if so_far in ("list", "comma list") or identifiers:
         return "text"
-    return _kind_of_numbers(values, so_far, commas=commas and so_far != "number" and all_match(_COMMA_NUMBER))
+    grouped = commas and so_far in ("unknown", "integer", "grouped") and all_match(_GROUPED)
+    points = so_far in ("number", "grouped")
+    commas = commas and not points and all_match(_COMMA_NUMBER)
+    return "grouped" if grouped else _kind_of_numbers(values, so_far, commas=commas)
 
 
 def _kind_of_numbers(values: Any, so_far: str, *, commas: bool) -> str:
     """Return the type of values that may be numbers; `commas` says that all may have decimal commas.
 
-    1,234 may also be a thousand. Such a column is "comma" until another value decides, and text if none does.
+    1,234 may also be a thousand. Such a column is "comma" until another value or column decides, and text if none does.
     """
     compute, pa = arrow().compute, arrow()
     if commas and (

@@ -12,12 +12,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import is_no_label
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
-from densray.rows import Rows, is_no_label
+from densray.groups import find_equal_rows
+from densray.rows import Rows
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
-from densray.tables._vectors import BadRows, VectorColumns, arrow, bad_row_error, check_columns, find_vectors, is_number
+from densray.tables._vectors import (
+    BadRows,
+    VectorColumns,
+    arrow,
+    bad_row_error,
+    check_columns,
+    find_vectors,
+    is_number,
+    whole_column,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,8 +106,7 @@ class VectorTable:
     def column(self, name: str) -> pa.ChunkedArray:
         """Return one whole column."""
         check_columns(self.schema, [name], self.name)
-        chunks = [batch.column(0) for batch in self.source.batches([name])]
-        return arrow().chunked_array(chunks, type=self.schema.field(name).type)
+        return whole_column(self.source, name)
 
     def batches(
         self, columns: Sequence[str] | None = None, *, batches: Iterator[pa.RecordBatch] | None = None, start: int = 0
@@ -182,8 +192,9 @@ class VectorTable:
         labels : str
             Column of the labels. Texts are classes. Numbers with more than two values are scores.
         groups : str, optional
-            Column of the groups to hold out together, or "proposed": repeated texts, and texts of different labels
-            that differ in one word.
+            Column of the groups to hold out together, or "proposed": repeated texts, texts of different labels that
+            differ in one word, and equal vectors (:func:`densray.groups.propose_groups`). By default only rows with
+            equal vectors are held out together.
         names : str, optional
             Column of the texts or names of the rows (default: see :meth:`row_names`).
         classes : bool, default=False
@@ -223,7 +234,7 @@ class VectorTable:
         texts = self.row_names() if names is None else self._texts(names)
         left_out = {"no label": ~labelled, "no usable vector": labelled & ~usable}
         dropped = {why: tuple(texts[row] for row in np.flatnonzero(out)) for why, out in left_out.items() if out.any()}
-        grouping: Any = None if groups is None else "proposed"
+        grouping: Any = None
         if groups is not None and (groups in self.columns or groups != "proposed"):
             column = self.column(groups).to_pylist()
             grouping = [column[row] for row in places.tolist()]
@@ -238,6 +249,10 @@ class VectorTable:
                 classes=classes,
                 concept=concept or name,
             )
+            if groups is not None and grouping is None:
+                rows = rows.with_named_groups(groups, equal_vectors=True)
+            if rows.groups is None and (equal := find_equal_rows(rows.names, rows.X)) is not None:
+                rows = replace(rows, groups=equal.numbers, forms=equal)
             rows = replace(rows, dropped=dropped, encoder=self.encoder, table=self.name, n_in_table=len(self))
             sets.append(rows)
         return tuple(sets)
@@ -281,7 +296,8 @@ def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_r
         polars LazyFrame, or gensim KeyedVectors.
     vectors : str or sequence of str, optional
         Column of the vectors, the common prefix of numbered columns, or these columns (default: the only column of
-        lists of numbers, or else the numbered columns).
+        lists of numbers or the only run of numbered columns, in the order of their numbers; an error if there are other
+        candidates).
     bad_rows : {"error", "skip"}, default="error"
         Whether a missing, non-finite or differently sized vector is an error. Skipped rows stay in the table
         without a vector: they are not used for fitting, and get no score.
@@ -295,7 +311,7 @@ def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_r
     if isinstance(source, VectorTable):
         return source
     found = open_source(source)
-    columns = find_vectors(found.schema, vectors, found.name)
+    columns = find_vectors(found, vectors)
     if not len(found):
         raise TableError(f"{found.name} has no rows.")
     return VectorTable(found, columns, bad_rows)
@@ -336,8 +352,8 @@ def _check_labels(labels: NDArray[Any], name: str, where: str, *, classes: bool)
         check_not_scores(where, name, Counter(labels.tolist()))
     if (are_texts or classes) and distinct == len(labels) > 2:
         raise LabelError(
-            f"{where}: the column '{name}' has a different value in each of {len(labels):,} rows. Labels are shared by "
-            "rows; this may be a column of names."
+            f"{where}: the column '{name}' has a different value in each of {len(labels):,} rows. Every label must "
+            "occur in several rows. Is this a column of names?"
         )
 
 
@@ -347,6 +363,11 @@ def check_not_scores(where: str, name: str, counts: Mapping[str, int]) -> None:
     `counts` are the number of rows of each label.
     """
     others = [text for text in counts if _NUMBER.fullmatch(text) is None]
+    if not others and any(mark in text for text in counts for mark in ".,"):
+        raise LabelError(
+            f"{where}: the labels in the column '{name}' may be decimal numbers or thousands ({name_some(counts)}). "
+            "Write them without marks for thousands, and with the decimal mark of the other columns."
+        )
     total, n_others = sum(counts.values()), sum(counts[text] for text in others)
     if len(counts) - len(others) >= _SCORES and 0 < n_others <= _FEW * total:
         raise LabelError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,13 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._conversions import NUMBERED, columns_beside_dimensions
-from densray.errors import Advice, Argument, RowError, TableError, load_extra, name_some
+from densray._conversions import NUMBERED
+from densray.errors import Advice, Argument, RowError, TableError, load_extra, name_some, shorten
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from densray.tables._sources import Source
+
 BadRows = Literal["error", "skip"]
+#: A number with a decimal point, and one with a decimal comma.
+_NUMBERS = [rf"^\s*[-+]?([0-9]+{point}?[0-9]*|{point}[0-9]+)([eE][-+]?[0-9]+)?\s*$" for point in (r"\.", ",")]
 
 
 def arrow() -> Any:
@@ -166,30 +171,158 @@ class VectorColumns:
         return kind.from_arrays(pa.array(offsets), numbers, type=made, mask=mask)
 
 
-def find_vectors(schema: pa.Schema, vectors: str | Sequence[str] | None, where: str) -> VectorColumns:
+def find_vectors(source: Source, vectors: str | Sequence[str] | None) -> VectorColumns:
     """Return the columns of the vectors: the named ones, or the only possible ones.
 
-    These are the only column of lists of numbers, or else the numbered columns of numbers. `vectors` may also be the
-    common prefix of numbered columns.
+    These are the only column of lists of numbers, or the only run of numbered columns of numbers, in the order of
+    their numbers. If anything else in the table may be the vectors, usable or not, they have to be named: `vectors`
+    is a column, columns, or the common prefix of numbered columns.
     """
     if vectors is not None:
-        return _named_vectors(schema, vectors, where)
-    lists = [name for name, dtype in zip(schema.names, schema.types, strict=True) if _looks_like_vectors(dtype)]
-    if len(lists) > 1:
+        return _named_vectors(source, vectors)
+    candidates = _candidates(source)
+    described = "; ".join(map(str, candidates))
+    if len(candidates) > 1:
         raise TableError(
-            f"{where} has {len(lists)} columns that may be the vectors: {name_some(lists)}. Name the column to use."
+            f"{source.name} has {len(candidates)} candidates for the vectors: {described}. Name the column to use, or "
+            "the common prefix of numbered columns."
         )
-    if lists:
-        return VectorColumns((lists[0],), schema.field(lists[0]).type)
-    numbers = [name for name, dtype in zip(schema.names, schema.types, strict=True) if is_number(dtype)]
-    beside = set(columns_beside_dimensions(numbers))
-    dimensions = [name for name in numbers if name not in beside]
-    if len(dimensions) < 2:
+    if not candidates:
         raise TableError(
-            f"{where} has no column of vectors. Its columns are {show_columns(schema)}. A column of lists of numbers "
-            "is needed, or numbered columns such as v0, v1, v2."
+            f"{source.name} has no column of vectors. Its columns are {show_columns(source.schema)}. A column of lists "
+            "of numbers is needed, or numbered columns such as v0, v1, v2."
         )
-    return _numbered(schema, dimensions, where)
+    names, defect = candidates[0].names, candidates[0].defect
+    if defect and defect != _MIXED:
+        raise TableError(
+            f"{source.name} has no column of vectors that can be used: {described}. A column of lists of numbers is "
+            "needed, or complete numbered columns such as v0, v1, v2. Correct the table, or name the columns to use."
+        )
+    dtype = source.schema.field(names[0]).type
+    return VectorColumns(names, dtype) if holds_vectors(dtype) else _numbered(source, list(names))
+
+
+#: Defects of candidates for the vectors.
+_MIXED, _TOKENS = "not all are numbers", "lists of integers may be token numbers"
+_CELLS_SEEN = 100
+#: Fewest numbered columns that may be the vectors next to a column of lists of numbers.
+_FEWEST_BESIDE_LISTS = 10
+_CELL = r"(?:[A-Za-z.]+\d*\()?[-+]?(?:[0-9]*[.,]?[0-9]+(?:[eE][-+]?[0-9]+)?|[0-9]+\.|nan|NaN|inf|None|null|NA)\)?"
+#: Texts that look like lists of numbers, perhaps shortened: two in brackets, or eight without.
+_LIST_TEXT = (
+    r"^\s*[A-Za-z.]*\(?[\[({]+\s*[\"']?" + _CELL + r"[\"']?[\s,;]+[\"']?(?:" + _CELL + r"|\.\.\.)"
+    r"|^\s*" + _CELL + r"(?:[\s,;]+" + _CELL + r"){7,}\s*$"
+)
+#: Texts that look like numbers, with any marks for decimals and thousands.
+_NUMBER_TEXT = r"^\s*[-+]?[.,]?[0-9][0-9.,' ]*(?:[eE][-+]?[0-9]+)?\s*$|^\s*[nN]a[nN]\s*$"
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Columns that may be the vectors, and why they cannot be used (empty if they can)."""
+
+    names: tuple[str, ...]
+    defect: str = ""
+
+    def __str__(self) -> str:
+        """Return the columns and the defect, as a part of a message."""
+        n = len(self.names)
+        listed = f"'{self.names[0]}'" if n == 1 else f"'{self.names[0]}' to '{self.names[-1]}', {n} columns"
+        return f"{listed} ({self.defect})" if self.defect else listed
+
+
+def _candidates(source: Source) -> list[_Candidate]:
+    """Return everything in a table that may be the vectors, from the schema and the first cells of text columns.
+
+    Lists of integers of more than 8 bits are left out next to other lists of numbers: they are usually token numbers.
+    So are few numbered columns, such as ratings by two people.
+    """
+    types = dict(zip(source.schema.names, source.schema.types, strict=True))
+    texts = [name for name, dtype in types.items() if _is_text(_item_type(dtype))]
+    cells = source.head(texts) if texts else None
+    lists, tokens, runs = [], [], _numbered_runs(source.schema.names)
+    for name, dtype in types.items():
+        item = _item_type(dtype)
+        if _looks_like_vectors(dtype):
+            lists.append(_Candidate((name,)))
+        elif holds_vectors(dtype):
+            tokens.append(_Candidate((name,), _TOKENS))
+        elif item is dtype:
+            if _is_text(dtype) and (cell := _usual_cell(cells, name, _LIST_TEXT)):
+                lists.append(_Candidate((name,), f"text that looks like lists of numbers, such as {shorten(cell)}"))
+        elif _is_number_like(item) or (_is_text(item) and _usual_cell(cells, name, _NUMBER_TEXT)):
+            lists.append(_Candidate((name,), f"it holds {dtype}, not lists of numbers"))
+    usable = any(not each.defect for each in lists)
+    found = lists if usable else [*lists, *tokens]
+    for run in runs:
+        numbers = [name for name in run if is_number(types[name])]
+        alike = [
+            name
+            for name in run
+            if _is_number_like(types[name]) or (_is_text(types[name]) and bool(_usual_cell(cells, name, _NUMBER_TEXT)))
+        ]
+        if len(alike) >= (_FEWEST_BESIDE_LISTS if usable else 2):
+            gaps = _gaps(run)
+            defect = f"no column is numbered {gaps[0]}" if gaps else _MIXED if len(numbers) < len(run) else ""
+            found.append(_Candidate(tuple(run), defect))
+    return found
+
+
+def _numbered_runs(names: Sequence[str]) -> list[list[str]]:
+    """Return the columns with a common prefix and numbers from 0 or 1, in the order of their numbers.
+
+    Gaps are allowed, but most numbers must be lower than twice the number of columns: years number no dimensions.
+    """
+    by_prefix: dict[str, list[tuple[int, str]]] = {}
+    for name in names:
+        if match := NUMBERED.fullmatch(name):
+            by_prefix.setdefault(match[1], []).append((int(match[2]), name))
+    return [
+        [name for _, name in sorted(numbered, key=lambda pair: pair[0])]
+        for numbered in by_prefix.values()
+        if len(numbered) > 1 and 2 * sum(number <= 2 * len(numbered) for number, _ in numbered) > len(numbered)
+    ]
+
+
+def _gaps(run: Sequence[str]) -> list[int]:
+    """Return the numbers that are missing between the first number (0 or 1) and the last, and repeated ones."""
+    numbers = [int(match[2]) for name in run if (match := NUMBERED.fullmatch(name))]
+    expected = range(min(numbers[0], 1), min(numbers[0], 1) + len(numbers))
+    return [place for place, number in zip(expected, numbers, strict=True) if place != number]
+
+
+def _item_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of the items of lists, also of lists of lists; any other type unchanged."""
+    types, dtype = arrow().types, storage_type(dtype)
+    while types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype):
+        dtype = dtype.value_type
+    return dtype
+
+
+def _is_text(dtype: pa.DataType) -> bool:
+    types = arrow().types
+    dtype = dtype.value_type if types.is_dictionary(dtype) else dtype
+    return bool(types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype))
+
+
+def _is_number_like(dtype: pa.DataType) -> bool:
+    return is_number(dtype) or bool(arrow().types.is_decimal(dtype))
+
+
+def _usual_cell(cells: pa.RecordBatch | None, name: str, pattern: str) -> str:
+    """Return a cell that matches a pattern, if most of the first cells of a column do; else an empty text."""
+    if cells is None:
+        return ""
+    values = [cell for cell in cells.column(name).to_pylist() if cell][:_CELLS_SEEN]
+    texts = [str(_first_item(cell)) for cell in values]
+    matching = [text for text in texts if re.match(pattern, text)]
+    return matching[0] if 2 * len(matching) > len(texts) else ""
+
+
+def _first_item(cell: Any) -> Any:
+    while isinstance(cell, list):
+        cell = cell[0] if cell else ""
+    return cell
 
 
 def show_columns(schema: pa.Schema, *, most: int = 12) -> str:
@@ -198,28 +331,54 @@ def show_columns(schema: pa.Schema, *, most: int = 12) -> str:
     return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
 
 
-def _named_vectors(schema: pa.Schema, vectors: str | Sequence[str], where: str) -> VectorColumns:
+def _named_vectors(source: Source, vectors: str | Sequence[str]) -> VectorColumns:
+    schema, where = source.schema, source.name
     if not isinstance(vectors, str):
         check_columns(schema, vectors, where)
-        return _numbered(schema, list(vectors), where)
+        return _numbered(source, list(vectors))
     if vectors in schema.names:
         dtype = schema.field(vectors).type
         if not holds_vectors(dtype):
             raise TableError(f"{where}: the column '{vectors}' holds {dtype}. A column of lists of numbers is needed.")
         return VectorColumns((vectors,), dtype)
-    dimensions = [name for name in schema.names if (match := NUMBERED.fullmatch(name)) and match[1] == vectors]
+    numbered = [(int(m[2]), name) for name in schema.names if (m := NUMBERED.fullmatch(name)) and m[1] == vectors]
+    dimensions = [name for _, name in sorted(numbered, key=lambda pair: pair[0])]
     if len(dimensions) < 2:
         check_columns(schema, [vectors], where)
-    return _numbered(schema, dimensions, where)
+    return _numbered(source, dimensions)
 
 
-def _numbered(schema: pa.Schema, names: list[str], where: str) -> VectorColumns:
+def _numbered(source: Source, names: list[str]) -> VectorColumns:
+    schema = source.schema
     odd = [name for name in names if not is_number(schema.field(name).type)]
     if odd:
-        raise TableError(f"{where}: {name_some(odd)} should be dimensions of the vectors and are not numbers.")
+        cell = _odd_cell(source, odd[0])
+        raise TableError(
+            f"{source.name}: all numbered columns should be numbers, and {name_some(odd)} "
+            f"{'is' if len(odd) == 1 else 'are'} not{f' ({cell})' if cell else ''}. "
+            f"Correct the file, or name the columns of the vectors."
+        )
     kinds = {schema.field(name).type for name in names}
     pa = arrow()
     return VectorColumns(tuple(names), kinds.pop() if len(kinds) == 1 else pa.float64())
+
+
+def _odd_cell(source: Source, name: str) -> str:
+    """Return the first value of a text column that is written unlike most of its numbers, and its row."""
+    pa, texts = arrow(), whole_column(source, name)
+    if not pa.types.is_string(texts.type):
+        return ""
+    matches = [pa.compute.match_substring_regex(texts, pattern).fill_null(True) for pattern in _NUMBERS]
+    usual = max(matches, key=lambda match: pa.compute.sum(match).as_py())
+    row = pa.compute.index(usual, False).as_py()
+    return "" if row < 0 else f"row {row + 1:,} has {texts[row].as_py()!r}"
+
+
+def whole_column(source: Source, name: str) -> pa.ChunkedArray:
+    """Return one column of all rows."""
+    return arrow().chunked_array(
+        [batch.column(0) for batch in source.batches([name])], type=source.schema.field(name).type
+    )
 
 
 def check_columns(schema: pa.Schema, names: Sequence[str], where: str) -> None:
