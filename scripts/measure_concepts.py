@@ -7,7 +7,8 @@ text, SENTENCES the folder of labelled sentences, and the documents a table whos
 Every model, concept and split is a job. The numbers are written after each job, and a job that is in the file already
 is not run again, so an interrupted run goes on where it ended. Writes ``docs/states_concepts.json`` and draws
 ``docs/states_concepts.svg``; `write_results.py` puts the tables on the page. ``--parts`` names the parts to run:
-``remove``, ``steer``, ``judges`` (how well each judge separates labelled text) and ``draw``.
+``remove``, ``survive`` (what is left of the other concepts), ``steer``, ``judges`` (how well each judge separates
+labelled text) and ``draw``.
 """
 
 from __future__ import annotations
@@ -261,8 +262,33 @@ def removals(
         yield {"seed": seed, "remover": remover, "where": where, "first": layers[0], **costs, **found}
 
 
+def survival(model: Any, tokenizer: Any, concept: str, data: Path, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield how well a linear probe finds each other concept after the last layer, before and after a removal."""
+    from densray._leace import leace_beside
+    from densray.states import Intervention, find_blocks
+    from densray.states._ordinary import write_ordinary
+    from densray.states._removal import learn_changes
+
+    sets = {name: texts for name, texts in removed_concepts(data).items() if name in SHOWN}
+    removed, count = sets.pop(concept), len(find_blocks(model))
+    learned = split(removed.groups, seed)
+    learning = [text for text, used in zip(removed.texts, learned, strict=True) if used]
+    y = removed.labels[learned].astype(np.float64)
+    own = write_ordinary(model, tokenizer, learning, count=N_ORDINARY, random_state=seed)
+    layers = range(int(STARTS["last third"] * count), count)
+    changes = learn_changes(
+        model, tokenizer, [learning, own], layers, lambda rows, others: leace_beside(rows, y, others), in_order=True
+    )
+    change = Intervention("project", changes)
+    for name, texts in sets.items():
+        drawn = np.random.default_rng(seed).permutation(len(texts.texts))[:N_PROBED]
+        probed = LabelledTexts(name, [texts.texts[row] for row in drawn], texts.labels[drawn], texts.groups[drawn])
+        before, after = (_probed(model, tokenizer, probed, each, layers[-1:]) for each in (None, change))
+        yield {"seed": seed, "other": name, "before": before["linear"][0], "after": after["linear"][0]}
+
+
 def _probed(model: Any, tokenizer: Any, texts: LabelledTexts, change: Any, layers: Sequence[int]) -> dict[str, Any]:
-    """Return the AUROC of a linear probe fitted again after every layer, and of an MLP after the last."""
+    """Return the AUC of a linear probe fitted again after every layer, and of an MLP after the last."""
     from densray.metrics import auc
     from densray.states import read_states
     from densray.states._measures import _probe_scores, under
@@ -306,7 +332,7 @@ def steering(model: Any, tokenizer: Any, given: Steered, judge: Any, seed: int) 
 
 
 def judges(encoder: str, data: Path) -> dict[str, float]:
-    """Return the AUROC with which each judge separates labelled texts that it was not made from."""
+    """Return the AUC with which each judge separates labelled texts that it was not made from."""
     from densray.metrics import auc
     from densray.states import load_model
 
@@ -353,6 +379,8 @@ def run_job(job: Job) -> tuple[Job, list[dict[str, Any]], float]:
     if job.part == "remove":
         texts = removed_concepts(job.data)[job.concept]
         rows = list(removals(loaded.model, loaded.tokenizer, texts, job.data, job.documents, job.seed))
+    elif job.part == "survive":
+        rows = list(survival(loaded.model, loaded.tokenizer, job.concept, job.data, job.seed))
     else:
         given = steered_concepts(job.data)[job.concept]
         judge = given.judge(None if job.concept == "gender" else _loaded(job.encoder, job.device).model)
@@ -370,6 +398,8 @@ def measure(jobs: Sequence[Job], workers: int, known: dict[str, Any], out: Path)
                 job, rows, seconds = done.result()
             except RuntimeError as error:  # out of memory, for instance: the next run tries it again
                 print(f"failed: {error}", flush=True)
+                continue
+            if not rows:  # a chat in a model without a template
                 continue
             stored = known.setdefault(job.part, {}).setdefault(job.name, {}).setdefault(job.concept, [])
             stored.extend(rows)
@@ -391,6 +421,7 @@ def tables() -> dict[str, str]:
     return {
         "concepts-removal": _removal_table(known["remove"]),
         "concepts-removers": _removers_table(known["remove"]),
+        "concepts-survival": _survival_table(known["survive"]),
         "concepts-steering": _steering_table(known["steer"]),
         "concepts-texts": _texts_table(known["steer"]),
     }
@@ -456,6 +487,19 @@ def _removers_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def _survival_table(known: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the AUC of a linear probe of each concept after the last layer, before and after each other is removed."""
+    lines = ["| model | removed | " + " | ".join(SHOWN) + " |", "| --- | --- |" + " ---: |" * len(SHOWN)]
+    for model, concepts in sorted(known.items()):
+        for removed in SHOWN:
+            cells = []
+            for other in SHOWN:
+                pairs = [(row["before"], row["after"]) for row in concepts[removed] if row["other"] == other]
+                cells.append("{:.3f} → {:.3f}".format(*np.mean(pairs, axis=0)) if pairs else "–")
+            lines.append(f"| {model} | {removed} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def _steering_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     lines = ["| model | concept | splits | " + " | ".join(f"`{method}`" for method in (*STEERED, "chosen")) + " |"]
     lines.append("| --- | --- | ---: |" + " ---: |" * (len(STEERED) + 1))
@@ -517,7 +561,7 @@ def draw() -> None:
             chart = layer_curves(rows, title=f"{concept}, {model}")
             chart.config = alt.Undefined  # that of the whole
             panels.append(chart.properties(width=300, height=150))
-    said = "AUROC of a linear probe fitted again after every layer, before and after the removal of three concepts"
+    said = "AUC of a linear probe fitted again after every layer, before and after the removal of three concepts"
     whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
     save_both(styled(whole, alt=said), FIGURE)
 
@@ -529,7 +573,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--encoder", default="")
     parser.add_argument("--data", type=Path)
     parser.add_argument("--documents", type=Path)
-    parser.add_argument("--parts", default="remove,steer,judges,draw")
+    parser.add_argument("--parts", default="remove,survive,steer,judges,draw")
     parser.add_argument("--concepts", default="", help="only these, separated by semicolons")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--splits", default=f"0:{N_SPLITS}", help="first and last, as Python counts")
@@ -539,7 +583,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     parts = given.parts.split(",")
     known = json.loads(given.out.read_text("utf-8")) if given.out.exists() else {}
-    names = {"remove": tuple(SIZES), "steer": ("sentiment", "gender", "topic", "mood in a chat")}
+    names = {"remove": tuple(SIZES), "survive": SHOWN, "steer": ("sentiment", "gender", "topic", "mood in a chat")}
     jobs = [
         Job(part, *model.split("=", 1), concept, seed, given.encoder, given.data, given.documents, given.device,
             given.threads)

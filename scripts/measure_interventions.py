@@ -519,7 +519,7 @@ def _remover(row: Mapping[str, Any]) -> str:
 
 
 def _removal_table(found: Mapping[str, Any]) -> str:
-    lines = ["| changed layers | remover | ρ | spread | level | definitions: AUROC | gap | perplexity |"]
+    lines = ["| changed layers | remover | ρ | spread | level | definitions: AUC | gap | perplexity |"]
     lines.append("| --- | --- |" + " ---: |" * 6)
     for row in sorted(found["points"], key=lambda row: SHOWN.index(row["where"]) if row["where"] in SHOWN else 9):
         if row["where"] in SHOWN and row["strength"] in (0.0, 1.0):
@@ -533,7 +533,7 @@ def _removal_table(found: Mapping[str, Any]) -> str:
 
 def _removal_tables(found: Mapping[str, Any]) -> dict[str, str]:
     made = {"states-removal": _removal_table(found)}
-    lines = ["| candidates | ρ | definitions: AUROC | perplexity | within all bounds | chosen most often |"]
+    lines = ["| candidates | ρ | definitions: AUC | perplexity | within all bounds | chosen most often |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
     for among, halves in found["chosen"].items():
         told = {name: np.array([half["reported_on"][name] for half in halves]) for name in ("rho", "kept", "cost")}

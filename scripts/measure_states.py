@@ -1,4 +1,4 @@
-"""Concepts read in hidden states: AUROC on texts held out, for every layer and method, with axes carried elsewhere.
+"""Concepts read in hidden states: AUC on held-out texts, for every layer and method, with axes carried elsewhere.
 
     python scripts/measure_states.py read SmolLM2=FOLDER --data SENTENCES --states STATES
     python scripts/measure_states.py languages --states STATES
@@ -234,7 +234,7 @@ class Job:
 
 
 def fit_job(job: Job, states: Path, data: Path | None, methods: Sequence[str] = METHODS) -> list[dict[str, Any]]:
-    """Return AUROC of every method on the texts held out, and on the sets its axis is carried to."""
+    """Return AUC of every method on the texts held out, and on the sets its axis is carried to."""
     import warnings
 
     from densray.metrics import auc
@@ -316,7 +316,7 @@ class Reading:
         self.cells = list(dict.fromkeys((row["model"], row["set"]) for row in rows))
 
     def over_layers(self, model: str, name: str, method: str, what: str = "auc") -> np.ndarray:
-        """Return the AUROC of each layer and split."""
+        """Return the AUC of each layer and split."""
         found = [row[what] for row in self.rows if (row["model"], row["set"], row["method"]) == (model, name, method)]
         return np.array(found)
 
@@ -369,7 +369,7 @@ def _cells(known: Reading, model: str) -> list[tuple[str, str]]:
 
 
 def _layers_table(known: Reading, model: str) -> str:
-    """Return AUROC on texts held out, averaged over the layers of a model, one column per set."""
+    """Return AUC on held-out texts, averaged over the layers of a model, one column per set."""
     cells = _cells(known, model)
     rows = {method: [_plain(known.over_layers(*cell, method).mean(axis=0)) for cell in cells] for method in METHODS}
     return _table(["method", *(TITLES[name] for _, name in cells)], rows)
@@ -402,7 +402,7 @@ def _leads_table(known: Reading, first: str = "ridge scaled") -> str:
 
 
 def _carried_table(known: Reading, first: str = "ridge scaled") -> str:
-    """Return the AUROC of the axis of cities on other sets, averaged over layers, and the lead over one method."""
+    """Return the AUC of the axis of cities on other sets, averaged over layers, and the lead over one method."""
     head = ["method"]
     rows: dict[str, list[str]] = {method: [] for method in METHODS}
     for model in MODELS:
@@ -416,7 +416,7 @@ def _carried_table(known: Reading, first: str = "ridge scaled") -> str:
 
 
 def _languages_table(known: Reading) -> str:
-    """Return AUROC of the axis of English words in English words held out and in other languages."""
+    """Return AUC of the axis of English words in English words held out and in other languages."""
     names = ("auc", *CARRIED["en"])
     model = next(model for model, name in known.cells if name == "en")
     head = ["method", "English, held out", *(TITLES[name] for name in CARRIED["en"])]
@@ -438,7 +438,7 @@ def _language_leads_table(known: Reading, first: str = "densray-unit") -> str:
 
 
 def _groups_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the AUROC with and without groups and scaled columns: means of eight splits after some layers."""
+    """Return the AUC with and without groups and scaled columns: means of eight splits after some layers."""
     titles = {"winogender": "Winogender", "cities": "cities", "sst2": "SST-2"}
     names = {"ridge": "ridge, no groups", "with groups": "ridge, groups", "and scaled": "ridge, groups, scaled"}
     methods = list(rows[0]["mean"])
@@ -451,7 +451,7 @@ def _groups_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _confirmation_table(known: Reading) -> str:
-    """Return the AUROC of some methods in models that chose nothing, averaged over layers, one row per set."""
+    """Return the AUC of some methods in models that chose nothing, averaged over layers, one row per set."""
     lines = ["| model | data set | " + " | ".join(CONFIRMED) + " |", "| --- | --- |" + " ---: |" * len(CONFIRMED)]
     for cell in known.cells:
         found = [_plain(known.over_layers(*cell, method).mean(axis=0)) for method in CONFIRMED]
@@ -460,7 +460,7 @@ def _confirmation_table(known: Reading) -> str:
 
 
 def curves(known: Reading, model: str, name: str, methods: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rows of the figure: AUROC of each layer with its interval."""
+    """Return the rows of the figure: AUC of each layer with its interval."""
     found = []
     for method in methods:
         for layer, values in zip(
@@ -488,7 +488,7 @@ def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mea
             chart.config = alt.Undefined  # that of the whole
             title = alt.Title(f"{TITLES[name]}, {model}", fontSize=13, fontWeight="bold")
             panels.append(chart.properties(width=300, height=180, title=title))
-    said = f"AUROC by layer for {', '.join(methods)} on four sets in {MODELS[0]} and {MODELS[1]}"
+    said = f"AUC by layer for {', '.join(methods)} on four sets in {MODELS[0]} and {MODELS[1]}"
     whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
     save_both(styled(whole, alt=said), DOCS / "states_layers.svg")
 

@@ -49,7 +49,7 @@ def test_embeddings_are_those_before_the_first_block_and_the_copy_is_random(mode
         "untrained": (0, 1, 2),
     }
     assert open_controls(tmp_path / "embeddings") == {}
-    with pytest.raises(TaskError, match="no list of blocks"):
+    with pytest.raises(TaskError, match="no list of two or more blocks"):
         read_controls(torch.nn.Linear(2, 2), tokenizer, TEXTS)
 
 

@@ -79,7 +79,7 @@ def test_continuations_without_one_token_of_their_own_are_named(model):
     with pytest.warns(UserWarning, match="'she was' has 2 tokens; only the first, 'she', counts"):
         found = continuation_log_odds(model, tokenizer, replace(PROMPTS, low="she was"))
     assert found == pytest.approx(continuation_log_odds(model, tokenizer, PROMPTS))
-    with pytest.raises(TaskError, match="BertModel has no head for next tokens"):
+    with pytest.raises(TaskError, match="BertModel does not predict next tokens"):
         continuation_log_odds(make_model("bert"), tokenizer, PROMPTS)
 
 
@@ -163,7 +163,7 @@ def test_every_part_is_measured_before_and_after_with_an_interval(model):
         assert row.interval is not None
     assert {row["measure"] for row in result.rows()} >= {"level", "CrowS-Pairs", "perplexity"}
     for measure in ("noun: linear probe, layer 2", "definitional prompts"):
-        assert result[f"{measure}, AUROC"].part == result[f"{measure}, correct answers"].part == "stayed"
+        assert result[f"{measure}, AUC"].part == result[f"{measure}, correct answers"].part == "stayed"
     assert result.tables()[0].rows
     told = {row["what"]: row["value"] for row in result.provenance.table().rows}
     assert told["texts: held out"] == "3 entries"
@@ -312,9 +312,9 @@ def test_a_sweep_chooses_on_one_half_and_reports_on_the_other(model):
     assert (result.layers, result.strength) == (chosen.layers, chosen.strength)
     assert plans[chosen.name].layers == chosen.layers
     assert points.index(chosen) == choose_point(points)
-    with pytest.raises(TaskError, match="prompts to choose by"):
+    with pytest.raises(TaskError, match="prompts to choose a setting"):
         sweep_interventions(model, make_tokenizer(), plans, InterventionTests(TEXTS))
-    with pytest.raises(TaskError, match="nothing is given to try"):
+    with pytest.raises(TaskError, match="there is nothing to try"):
         sweep_interventions(model, make_tokenizer(), plans, tests, strengths=())
 
 

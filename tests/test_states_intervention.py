@@ -198,7 +198,7 @@ def test_a_control_vector_is_written_for_additions_only(tmp_path: Path):
     reader = gguf.GGUFReader(steering.save(tmp_path / "mood.gguf"))
     assert [tensor.name for tensor in reader.tensors] == ["direction.1"]
     assert np.asarray(reader.tensors[0].data) == pytest.approx(2.0 * AXIS, abs=1e-5)
-    with pytest.raises(TaskError, match="to project"):
+    with pytest.raises(TaskError, match="uses the operation 'project'"):
         Intervention("project", {1: LayerChange.along(AXIS)}).save(tmp_path / "no.gguf")
     with pytest.raises(TaskError, match="cannot change block 0"):
         Intervention("add", {0: LayerChange.along(AXIS)}).save(tmp_path / "no.gguf")
@@ -282,7 +282,7 @@ def test_texts_are_generated_under_an_intervention_and_without():
     steered = Intervention("add", {1: LayerChange.along(AXIS)}, 50.0)
     assert generate_texts(model, tokenizer, prompts, steered, max_new_tokens=6) != plain
     assert generate_texts(model, tokenizer, prompts, steered.at(0.0), max_new_tokens=6) == plain
-    with pytest.raises(TaskError, match="does not generate"):
+    with pytest.raises(TaskError, match="cannot generate"):
         generate_texts(make_model("bert"), tokenizer, prompts)
 
 
@@ -294,6 +294,97 @@ def test_prompts_generate_together_what_they_generate_alone():
         together = generate_texts(model, tokenizer, prompts, change, max_new_tokens=6)
         alone = [generate_texts(model, tokenizer, [each], change, max_new_tokens=6)[0] for each in prompts]
         assert together == alone
+
+
+@pytest.mark.parametrize("family", ["gemma", "gpt2", "mixtral", "mamba", "qwen2-vl"])
+def test_prompts_of_other_lengths_in_the_batch_do_not_change_a_text(family):
+    model, tokenizer = make_model(family), make_tokenizer()
+    prompts = ["the nurse said that", "a", "the doctor said that", "the film", "a nurse was good"]
+    steered = Intervention("add", {1: LayerChange.along(AXIS)}, 5.0)
+    for change in (None, steered):
+        together = generate_tokens(model, tokenizer, prompts, change, max_new_tokens=6)
+        alone = [generate_tokens(model, tokenizer, [each], change, max_new_tokens=6)[0] for each in prompts]
+        assert together == alone
+
+
+def test_a_penalty_for_tokens_in_the_padding_does_not_change_a_text():
+    model, tokenizer = make_model("llama"), make_tokenizer(padding=True)
+    model.generation_config.repetition_penalty = 5.0
+    model.generation_config.eos_token_id = None
+    prompts = ["the nurse said that", "a", "the film", "a nurse was good"]
+    together = generate_tokens(model, tokenizer, prompts, max_new_tokens=6)
+    assert together == [generate_tokens(model, tokenizer, [each], max_new_tokens=6)[0] for each in prompts]
+
+
+def test_prompts_beyond_the_length_of_dynamic_embeddings_generate_what_they_generate_alone():
+    model, tokenizer = make_model("dynamic-rope"), make_tokenizer()
+    prompts = ["the nurse said that", "a", "the film", "a nurse was good"]
+    together = generate_tokens(model, tokenizer, prompts, max_new_tokens=12)
+    assert together == [generate_tokens(model, tokenizer, [each], max_new_tokens=12)[0] for each in prompts]
+
+
+def changes_of_passes(model, positions, skip_first, **options):
+    """Return which tokens each pass of generating three tokens changes."""
+    masks = []
+
+    def seen(mask, continuing):
+        masks.append((tuple(mask.shape), continuing))
+        return torch.ones_like(mask)
+
+    intervention = Intervention("add", {1: LayerChange.along(AXIS)}, 1.0, positions=positions, skip_first=skip_first)
+    with intervention.applied(model, positions=seen):
+        model.generate(torch.tensor([[3, 4, 5]]), max_new_tokens=3, do_sample=False, pad_token_id=1, **options)
+    return masks
+
+
+def test_generated_tokens_of_a_model_with_a_state_continue_its_text():
+    assert changes_of_passes(make_model("rwkv"), "all", False) == [((1, 3), False), ((1, 1), True), ((1, 1), True)]
+
+
+def test_generating_without_a_cache_raises_if_the_prompt_must_be_told_apart():
+    model = make_model("llama")
+    ids = torch.tensor([[3, 4, 5]])
+    options = {"max_new_tokens": 3, "do_sample": False, "pad_token_id": 1}
+    for positions in ("last", "generated"):
+        change = Intervention("add", {1: LayerChange.along(AXIS)}, 1.0, positions=positions)
+        with change.applied(model), pytest.raises(TaskError, match="without a KV cache"):
+            model.generate(ids, use_cache=False, **options)
+        with change.applied(model):
+            model.generate(ids, **options)
+            model(input_ids=ids)  # a text, and then the same text with one more token, are no generation
+            model(input_ids=torch.tensor([[3, 4, 5, 6]]))
+    with Intervention("add", {1: LayerChange.along(AXIS)}).applied(model):
+        model.generate(ids, use_cache=False, **options)
+
+
+def test_text_is_generated_with_a_cache_whatever_the_model_is_set_to():
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    change = Intervention("add", {1: LayerChange.along(AXIS)}, 20.0, positions="generated")
+    expected = generate_tokens(model, tokenizer, ["the nurse"], change, max_new_tokens=6)
+    model.generation_config.use_cache = False
+    assert generate_tokens(model, tokenizer, ["the nurse"], change, max_new_tokens=6) == expected
+
+
+def test_prompts_of_all_lengths_run_together_only_where_padding_is_ignored(monkeypatch):
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    sizes, generate = [], model.generate
+
+    def counted(ids, **options):
+        sizes.append(len(ids))
+        return generate(ids, **options)
+
+    monkeypatch.setattr(model, "generate", counted)
+    prompts = ["the nurse said that", "a", "the film", "a nurse was good"]
+    generate_tokens(model, tokenizer, prompts, max_new_tokens=2)
+    assert sizes == [1, 2, 4]  # the shortest alone and padded, then all
+    sizes.clear()
+
+    def reading_padding(ids, *, attention_mask, **options):
+        return counted(ids, attention_mask=attention_mask.new_ones(attention_mask.shape), **options)
+
+    monkeypatch.setattr(model, "generate", reading_padding)
+    generate_tokens(model, tokenizer, prompts, max_new_tokens=2)
+    assert sizes == [1, 2, 1, 1, 2]
 
 
 def test_a_text_that_ends_early_is_cut_there_when_others_go_on():
@@ -325,7 +416,7 @@ def test_bad_interventions_are_named():
     ):
         logits(model)
     with (
-        pytest.raises(TaskError, match="no list of blocks"),
+        pytest.raises(TaskError, match="no list of two or more blocks"),
         Intervention("add", {0: change}).applied(torch.nn.Linear(2, 2)),
     ):
         pass

@@ -107,7 +107,7 @@ def test_tables_and_figure_show_every_layer_and_method():
     result = compare_layers(states, y, groups=groups, methods=["ridge", "mean-difference"], n_permutations=9)
     assert [row["layer"] for row in result.tables()[1].rows] == [0, 1]
     chart = result.figure().to_dict()
-    assert "AUROC" in str(chart)
+    assert "AUC" in str(chart)
 
 
 def test_bad_labels_and_groups_are_named():
@@ -118,9 +118,9 @@ def test_bad_labels_and_groups_are_named():
         compare_layers(states, np.zeros(len(y)))
     with pytest.raises(TaskError, match="2 groups are given for 8 texts"):
         compare_layers(states, y, groups=[1, 2])
-    with pytest.raises(TaskError, match="at least two of each"):
+    with pytest.raises(TaskError, match="at least two groups with each"):
         compare_layers(states, y, groups=[1] * len(y))
-    with pytest.raises(TaskError, match="at least two of each"):
+    with pytest.raises(TaskError, match="at least two groups with each"):
         compare_layers(states, y, groups=(y > 0).astype(int), folds=2)
 
 

@@ -37,9 +37,9 @@ def test_the_seed_decides_and_the_state_of_torch_is_kept() -> None:
 
 
 def test_text_that_cannot_be_written_is_refused() -> None:
-    with pytest.raises(TaskError, match="no text has a word that the model could continue"):
+    with pytest.raises(TaskError, match="none of the texts has a word that the model could continue"):
         write_ordinary(make_model("llama"), make_tokenizer(), [" ", ""])
-    with pytest.raises(TaskError, match="does not generate text"):
+    with pytest.raises(TaskError, match="cannot generate text"):
         write_ordinary(make_model("bert"), make_tokenizer(), TEXTS)
 
 

@@ -82,6 +82,28 @@ def test_states_of_hugging_face_are_the_same_where_it_gives_them():
         assert ours[layer][0] == pytest.approx(theirs.hidden_states[layer + 1][0, -1].numpy(), abs=1e-5)
 
 
+@pytest.mark.parametrize("family", ["convbert", "fnet", "dynamic-rope", "rwkv"])
+def test_a_text_has_the_same_states_beside_longer_texts_in_models_that_read_padding(family):
+    model, tokenizer = make_model(family), make_tokenizer()
+    texts = ["a film", "the nurse said that she was very tired", "the doctor", "the film is good", "a nurse is good"]
+    together = read_states(model, tokenizer, texts, truncate=True)
+    for number, text in enumerate(texts):
+        alone = read_states(model, tokenizer, [text], truncate=True)
+        for layer in together.layers:
+            np.testing.assert_allclose(together[layer][number], alone[layer][0], atol=1e-4)
+
+
+def test_a_word_inside_another_is_not_pooled():
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    text = "that nurse said he was tired"
+    by_word = read_states(model, tokenizer, [text], pool="word", words=["he"], layers=[-1])
+    by_span = read_states(model, tokenizer, [text], pool="span", spans=[(16, 18)], layers=[-1])
+    assert text[16:18] == "he"
+    np.testing.assert_array_equal(by_word[N_BLOCKS - 1], by_span[N_BLOCKS - 1])
+    with pytest.raises(TaskError, match="does not contain 'hat' except inside other words"):
+        read_states(model, tokenizer, [text], pool="word", words=["hat"])
+
+
 def test_a_word_and_a_function_can_be_pooled():
     model, tokenizer = make_model("bert"), make_tokenizer()
     words = ["nurse", "film", "doctor", "bad", "good film"]
@@ -194,7 +216,7 @@ def test_bad_texts_are_named():
             read_states(model, tokenizer, TEXTS, layers=layers)
     with pytest.raises(TaskError, match="one of last"):
         read_states(model, tokenizer, TEXTS, pool="first")
-    with pytest.raises(TaskError, match="no list of blocks"):
+    with pytest.raises(TaskError, match="no list of two or more blocks"):
         read_states(torch.nn.Linear(2, 2), tokenizer, TEXTS)
 
 
@@ -305,7 +327,7 @@ class TestTextsInFiles:
             ("t.txt", "one\n\ntwo\n", "t.txt, line 2: the text is empty"),
             ("t.csv", "text,label\none,\n", "line 2: the label is empty"),
             ("t.csv", "text,label\none\n", "1 fields are given; there are 2 columns"),
-            ("t.csv", "text,label\n", "no row below"),
+            ("t.csv", "text,label\n", "only a line of column names"),
             ("t.csv", "sentence,label\none,1\n", "no column 'text' among sentence, label.*text_column="),
             ("t.jsonl", "{", "line 1: '{' is not JSON"),
             ("t.jsonl", "[1]", "not an object"),

@@ -141,14 +141,17 @@ def test_the_page_keeps_what_it_says_of_reading(scripts):
     assert max(np.mean(row["neg_cities"]) for row in read) < 0.3  # a negation turns round what is an association
 
 
-def test_states_are_read_at_half_the_speed_of_the_bare_pass_and_in_flat_memory():
+def test_one_layer_is_read_at_four_fifths_of_the_speed_of_the_backbone_and_in_flat_memory():
     found = json.loads((SCRIPTS.parent / "docs" / "states_speed.json").read_text("utf-8"))
+    page = " ".join((SCRIPTS.parent / "docs" / "language-models.md").read_text("utf-8").split())
     assert found["texts"] == 100_000
-    assert found["bare_seconds"] / found["read_seconds"] >= 0.5
-    assert found["bare_layer_seconds"] / found["layer_seconds"] >= 0.5
+    assert found["bare_layer_seconds"] / found["layer_seconds"] >= 0.8
+    assert found["bare_seconds"] / found["read_seconds"] >= 0.7
+    without = found["bare_layer_seconds"] / (found["layer_seconds"] - found["tokenizing_seconds"])
+    assert f"Without tokenizing, it would reach {without:.0%}." in page
     memory = found["resident_bytes"]
     assert max(memory) <= 1.03 * min(memory)
-    assert memory[-1] <= memory[0]  # it does not grow
+    assert max(memory) - min(memory) < found["bytes"] / 100  # it does not grow with what is written
 
 
 def test_the_page_says_how_many_answers_stay_correct_without_the_level():
@@ -166,7 +169,7 @@ def test_the_page_says_how_many_answers_stay_correct_without_the_level():
     cost = 100 * np.expm1(after["loss"] - before["loss"])
     for figure in (
         f"−{-before['rho']:.2f} to −{-after['rho']:.2f}",
-        f"by {cost:.1f} %",
+        f"by {cost:.1f}%",
         f"+{after['level']:.2f}",
         "all 94",
     ):
@@ -185,14 +188,12 @@ def test_the_page_gives_the_figures_of_layers_and_methods(scripts):
         return [f"{auc:.2f}" for auc in known.over_layers(model, name, "ridge scaled").mean(axis=1)]
 
     cities, gender = (by_layer("SmolLM2-135M", name) for name in ("cities", "winogender"))
-    assert (
-        f"an AUROC of {cities[8]} after layer 8, and of {min(cities[11:])} to {max(cities[11:])} from layer 11" in page
-    )
+    assert f"an AUC of {cities[8]} after layer 8, and of {min(cities[11:])} to {max(cities[11:])} from layer 11" in page
     gemma = by_layer("Gemma-3-270M", "cities")
     assert set(gemma[7:]) == {"0.99"}
     assert f"In Gemma it is {gemma[6]} after layer 6, and 0.99 from layer 7 on" in page
     assert set(gender[25:]) == {"1.00"}
-    assert f"For gender in SmolLM2 the AUROC is {gender[20]} after layer 20 and 1.00 from layer 25 on" in page
+    assert f"For gender in SmolLM2 the AUC is {gender[20]} after layer 20 and 1.00 from layer 25 on" in page
     cells = [cell for cell in known.cells if cell[0] in script.MODELS]
     leads = [script.interval(known.leads("densray-unit", "mean-difference", *cell).mean(axis=0)) for cell in cells]
     ahead = [mean for mean, half in leads if mean > half]

@@ -166,7 +166,7 @@ def test_judges_of_words_and_of_an_encoder_tell_the_sides_apart():
     assert np.mean(read(NEGATIVE)) == pytest.approx(-1.0)
     with pytest.raises(TaskError, match="two of each"):
         encoder_judge(Encoder(), POSITIVE[:1], NEGATIVE)
-    with pytest.raises(TaskError, match="a word list is empty"):
+    with pytest.raises(TaskError, match="one of the word lists is empty"):
         word_judge(["good"], [])
     with pytest.raises(TaskError, match="'good' is in both"):
         word_judge(["good"], ["Good", "bad"])
@@ -189,7 +189,7 @@ def test_two_interventions_that_add_are_one(model, tmp_path: Path):
     with one.applied(model), other.applied(model):
         nested = np.asarray(read_states(model, tokenizer, texts)[2])
     assert joined == pytest.approx(nested, abs=1e-4)
-    with pytest.raises(TaskError, match="only interventions that add can"):
+    with pytest.raises(TaskError, match="only interventions that add can be"):
         one + Intervention("project", {1: LayerChange.along(axes[0])})
     with pytest.raises(TaskError, match="different tokens"):
         one + Intervention("add", {1: LayerChange.along(axes[0])}, positions="last")

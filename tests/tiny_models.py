@@ -51,6 +51,17 @@ def make_model(family: str) -> Any:
             num_heads=4, decoder_start_token_id=2,
         )  # fmt: skip
         model = transformers.T5ForConditionalGeneration(config)
+    elif family == "convbert":
+        model = transformers.ConvBertModel(transformers.ConvBertConfig(**size, **heads, embedding_size=WIDTH))
+    elif family == "fnet":
+        model = transformers.FNetModel(transformers.FNetConfig(**size, intermediate_size=64, type_vocab_size=2))
+    elif family == "rwkv":
+        model = transformers.RwkvForCausalLM(transformers.RwkvConfig(**size, attention_hidden_size=WIDTH))
+    elif family == "dynamic-rope":
+        rope = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
+        heads["max_position_embeddings"] = 8
+        config = transformers.LlamaConfig(**size, **heads, num_key_value_heads=2, rope_parameters=rope)
+        model = transformers.LlamaForCausalLM(config)
     else:
         model = transformers.BertModel(transformers.BertConfig(**size, **heads))
     return model.eval()

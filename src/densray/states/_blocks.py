@@ -73,7 +73,7 @@ def find_blocks(model: Any) -> Sequence[Any]:
     lists = list(_outer_lists(tower)) or list(_outer_lists(model))
     if not lists:
         raise TaskError(
-            f"{type(model).__name__} has no list of blocks, two or more of one kind.",
+            f"{type(model).__name__} has no list of two or more blocks of one kind.",
             Advice(" Use another model, or name its blocks in Python, in order (", Argument("blocks", ...), ")."),
         )
     return max((list(each) for each in lists), key=len)
@@ -197,8 +197,8 @@ def run_blocks(
     for layer in blocks:
         if layer not in results:
             raise TaskError(
-                f"layer {layer} did not run in a forward pass of {type(model).__name__}: its blocks are not the "
-                "blocks that read text.",
+                f"layer {layer} did not run in a forward pass of {type(model).__name__}: these are not the blocks "
+                "that process text.",
                 Advice(" Name them in order (", Argument("blocks", ...), ")."),
             )
     return results

@@ -101,7 +101,7 @@ class InterventionResult(Result):
         return f"On unseen texts: {', '.join(parts)}."
 
     def _probe_line(self, kind: str) -> str:
-        """Return the layer and AUROC of the best refitted probe as text; empty if none was fitted."""
+        """Return the layer and AUC of the best refitted probe as text; empty if none was fitted."""
         rows = [row for row in self.rows_found if row.part == "went" and row.measure.startswith(f"{kind} probe")]
         if not rows:
             return ""
@@ -142,7 +142,7 @@ def evaluate_intervention(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> InterventionResult:
-    """Return every measure of `tests` for a model without and with an intervention.
+    """Measure a model without and with an intervention: every measure of `tests`.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def sweep_interventions(
     checked = {name: each.check_weights(model) for name, each in interventions.items()}
     tried = [(name, each.at(strength)) for name, each in checked.items() for strength in strengths]
     if not tried:
-        raise TaskError("nothing is given to try; at least one intervention and one strength are needed.")
+        raise TaskError("there is nothing to try; give at least one intervention and one strength.")
     base = log_perplexity(model, tokenizer, choosing.texts, None)
     definitions = choosing.definitions
     correct = None if definitions is None else _correct(model, tokenizer, definitions, None)
@@ -334,7 +334,7 @@ def _correct(model: Any, tokenizer: Any, prompts: Continuations, change: Interve
 
 def _needed(tests: InterventionTests) -> Continuations:
     if tests.stereotypes is None:
-        raise TaskError("a sweep needs prompts to choose by (stereotypes).")
+        raise TaskError("a sweep needs prompts to choose a setting (stereotypes).")
     return tests.stereotypes
 
 

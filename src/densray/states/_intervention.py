@@ -71,7 +71,7 @@ class LayerChange:
         row = np.asarray(direction, dtype=np.float64).reshape(1, -1)
         size = float(np.linalg.norm(row))
         if not np.isfinite(size) or size == 0.0:
-            raise TaskError("a direction of length zero, or with numbers that are not finite, changes nothing.")
+            raise TaskError("a direction has length zero, or numbers that are not finite. Fit it again.")
         middle = np.zeros(row.shape[1]) if origin is None else np.asarray(origin, dtype=np.float64)
         # The coordinate is divided by the squared length, so that projecting removes the whole component.
         return cls(*(part.astype(np.float32) for part in (row.T / size**2, row, middle)))
@@ -237,8 +237,8 @@ class Intervention:
             return NotImplemented
         if {self.operation, other.operation} != {"add"}:
             raise TaskError(
-                f"'{self.operation}' and '{other.operation}' cannot be joined; only interventions that add can. Apply "
-                f"one inside the other."
+                f"'{self.operation}' and '{other.operation}' cannot be joined; only interventions that add can be. "
+                "Apply one inside the other."
             )
         if (self.skip_first, self.positions) != (other.skip_first, other.positions):
             raise TaskError("the two interventions change different tokens. Make them for the same tokens.")
@@ -318,8 +318,8 @@ class Intervention:
         target = self.check_path(path, self.operation, self.layers)
         if target.suffix == ".gguf" and self.positions != "all":
             raise TaskError(
-                f"llama.cpp adds a control vector to every token, and this one changes '{self.positions}' tokens only. "
-                f"Save it as .safetensors."
+                f"llama.cpp adds a control vector to every token; this intervention changes '{self.positions}' tokens "
+                "only. Save it as .safetensors."
             )
         if target.suffix == ".gguf":
             return self._save_gguf(target, overwrite=overwrite)
@@ -355,8 +355,8 @@ class Intervention:
             raise TaskError(f"{target.name}: .safetensors or .gguf is needed.")
         if target.suffix == ".gguf" and operation != "add":
             raise TaskError(
-                f"a control vector (.gguf) is always added, and this intervention is to {operation}. Save it as "
-                f".safetensors."
+                f"a control vector (.gguf) can only be added; this intervention uses the operation '{operation}'. Save "
+                "it as .safetensors."
             )
         if target.suffix == ".gguf" and 0 in layers:
             raise TaskError("llama.cpp cannot change block 0. Save it as .safetensors, or leave layer 0 out.")
@@ -422,7 +422,7 @@ def _read_tensors(path: Path) -> Contents:
     except (ValueError, TypeError, LookupError, AttributeError, OSError, MemoryError, library.SafetensorError) as error:
         raise PersistenceError(f"{path} is not a whole file of an intervention ({shorten(error)}).") from None
     if metadata.get("format") != _KIND.format:
-        raise PersistenceError(f"{path} is not an intervention: it does not say what to do with its tensors.")
+        raise PersistenceError(f"{path} is not an intervention: the file does not name an operation.")
     if metadata.get("format_version") != str(_KIND.version):
         raise PersistenceError(f"{path} is an intervention of another version of densray. {_KIND.remedy}")
     if metadata.get("digest") != archive_digest(metadata, tensors):
@@ -474,6 +474,7 @@ class _Pass(threading.local):
 
     left_alone: torch.Tensor | None = None
     changed: bool = False
+    tokens: torch.Tensor | None = None  # of the pass before
 
 
 class _Running:
@@ -514,7 +515,10 @@ class _Running:
         where, skips = self.intervention.positions, self.intervention.skip_first
         if self.positions is None and where == "all" and not skips:
             return
-        seen, continued = _tokens_of_pass(dict(zip(self.names, arguments, strict=False)) | named)
+        given = dict(zip(self.names, arguments, strict=False)) | named
+        seen, continued = _tokens_of_pass(given)
+        if self.positions is not None or where != "all":
+            self._check_cache(given, continued)
         if seen is None or (self.positions is None and where == "all" and continued):
             return
         torch = load_torch()
@@ -536,6 +540,19 @@ class _Running:
         if skips and not continued:
             wanted = wanted & ~first
         self.current.left_alone = ~wanted
+
+    def _check_cache(self, given: Mapping[str, Any], continued: bool) -> None:
+        """Raise if a model generates text without a cache: prompt and generated tokens cannot be told apart then."""
+        tokens = given.get("input_ids")
+        before, self.current.tokens = self.current.tokens, None if continued else tokens
+        if continued or tokens is None or before is None or given.get("use_cache") is None:  # set by `generate`
+            return
+        if len(before) == len(tokens) and load_torch().equal(before, tokens[:, :-1]):
+            raise TaskError(
+                "the model generates text without a KV cache, so the intervention cannot tell generated tokens "
+                "from the prompt.",
+                Advice(" Use a cache (use_cache=True, and no gradient checkpointing), or change all tokens."),
+            )
 
     def change(self, layer: int, output: Any) -> Any:
         hidden = hidden_of(output)
@@ -583,6 +600,8 @@ def _tokens_of_pass(arguments: Mapping[str, Any]) -> tuple[torch.Tensor | None, 
         return None, False
     every = torch.ones(texts.shape[:2], dtype=torch.bool, device=texts.device)
     cache = arguments.get("past_key_values")
+    if arguments.get("state") is not None:  # of RWKV
+        return every, True
     if _holds_tokens(arguments.get("cache_params") if cache is None else cache):
         return every, True
     mask = arguments.get("attention_mask")

@@ -1,4 +1,4 @@
-"""Compare methods and layers: held-out AUROC per layer, with the layer chosen inside the folds."""
+"""Compare methods and layers: held-out AUC per layer, with the layer chosen inside the folds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from densray.statistics import is_linear_in_labels, p_value, refit
 
 DEFAULT_METHODS = ("ridge", "mean-difference", "densray-unit")
 _CHANCE = 0.5
-#: A control detects a concept as well as the model if its AUROC is at most this much lower.
+#: A control detects a concept as well as the model if its AUC is at most this much lower.
 _AS_WELL = 0.05
 
 
@@ -38,11 +38,11 @@ class LayerScore:
     layer : int
     method : str
     auc : float
-        AUROC of held-out scores; 0.5 if no axis could be fitted.
+        AUC of held-out scores; 0.5 if no axis could be fitted.
     interval : Interval
         95% interval over groups of texts.
     p_value : float
-        Share of label permutations with at least this AUROC; see :func:`compare_layers`.
+        Share of label permutations with at least this AUC; see :func:`compare_layers`.
     note : str
         Reason why there is no axis; empty if there is one.
     """
@@ -63,14 +63,14 @@ class ChosenLayer:
     ----------
     method : str
     auc : float
-        AUROC on texts that were not used for the choice, ranked within their fold.
+        AUC on texts that were not used for the choice, ranked within their fold.
     interval : Interval
     layers : tuple of int
         The layer chosen in each fold, without the texts of that fold.
     layer : int
-        The layer to use: the one with the highest AUROC over all texts.
+        The layer to use: the one with the highest AUC over all texts.
     p_value : float
-        Share of label permutations whose best layer has at least the AUROC of the best layer here.
+        Share of label permutations whose best layer has at least the AUC of the best layer here.
     """
 
     method: str
@@ -95,7 +95,7 @@ class LayerControl:
     auc : float
     interval : Interval
     as_well : bool
-        Whether the AUROC is above chance and at most 0.05 lower than in the model.
+        Whether the AUC is above chance and at most 0.05 lower than in the model.
     """
 
     name: str
@@ -108,7 +108,7 @@ class LayerControl:
 
 @dataclass(frozen=True)
 class LayerComparison(Result):
-    """Held-out AUROC of every method at every layer.
+    """Held-out AUC of every method at every layer.
 
     Attributes
     ----------
@@ -148,12 +148,12 @@ class LayerComparison(Result):
 
     @property
     def summary(self) -> str:
-        """The verdict: AUROC of the best method, and whether a control reaches it."""
+        """The verdict: AUC of the best method, and whether a control reaches it."""
         parts = ["No layer can be chosen."]
         if self.chosen:
             best = max(self.chosen, key=lambda each: each.auc)
             estimate = show_estimate(best.auc, best.interval.low, best.interval.high, 2)
-            parts = [f"Read by {best.method} with AUROC {estimate} at the layer chosen inside the folds."]
+            parts = [f"Read by {best.method} with AUC {estimate} at the layer chosen inside the folds."]
         as_well = {control.name for control in self.controls if control.as_well}
         if "embeddings" in as_well:
             parts.append("Readable before the first block: a surface feature.")
@@ -201,7 +201,7 @@ class LayerComparison(Result):
         ]
 
     def tables(self) -> list[Table]:
-        """Return the chosen layers, then AUROC per layer with a column per method."""
+        """Return the chosen layers, then AUC per layer with a column per method."""
         methods = list(dict.fromkeys(score.method for score in self.scores))
         by_layer: dict[int, dict[str, Any]] = {}
         for score in self.scores:
@@ -219,7 +219,7 @@ class LayerComparison(Result):
         chosen = [
             {
                 "method": each.method,
-                "AUROC": each.auc,
+                "AUC": each.auc,
                 "low": each.interval.low,
                 "high": each.interval.high,
                 "p": each.p_value,
@@ -228,7 +228,7 @@ class LayerComparison(Result):
             }
             for each in self.chosen
         ]
-        numbers = [Column(name, decimals=3) for name in ("AUROC", "low", "high", "p")]
+        numbers = [Column(name, decimals=3) for name in ("AUC", "low", "high", "p")]
         chosen_layers = [Column("layers", "chosen in each fold"), Column("layer", "best on all texts")]
         failed = [
             f"No axis at layer {score.layer} by {score.method}: {score.note}" for score in self.scores if score.note
@@ -236,7 +236,7 @@ class LayerComparison(Result):
         tables = [
             Table("The layer chosen inside the folds", ["method", *numbers, *chosen_layers], chosen, notes),
             Table(
-                "Held-out AUROC by layer",
+                "Held-out AUC by layer",
                 ["layer", *(Column(method, decimals=3) for method in methods)],
                 [by_layer[layer] for layer in sorted(by_layer)],
                 ["The best number of this table was chosen with hindsight; the table above was not.", *failed[:5]],
@@ -244,7 +244,7 @@ class LayerComparison(Result):
         ]
         if self.controls:
             rows = [
-                {"control": each.name, "method": each.method, "layer": each.layer, "AUROC": each.auc}
+                {"control": each.name, "method": each.method, "layer": each.layer, "AUC": each.auc}
                 | {"low": each.interval.low, "high": each.interval.high, "as well": "yes" if each.as_well else "no"}
                 for each in self.controls
             ]
@@ -369,7 +369,7 @@ def _read_controls(
     *,
     standardize: bool,
 ) -> Iterator[LayerControl]:
-    """Yield the AUROC of each method on each control, with the folds of the comparison."""
+    """Yield the AUC of each method on each control, with the folds of the comparison."""
     for name, states in controls.items():
         if len(states) != len(rows):
             raise TaskError(f"the control '{name}' has {len(states):,} texts; {len(rows):,} are needed: the same ones.")
@@ -381,11 +381,11 @@ def _read_controls(
                     replace(rows, X=X, background=X), method, normalize=False, folds=folds, random_state=random_state,
                     standardize=standardize,
                 )  # fmt: skip
-                auroc, interval = axis.agreement.auc, axis.agreement.auc_interval
+                area, interval = axis.agreement.auc, axis.agreement.auc_interval
             except DensRayError:  # states without differences, such as the same last token in every text
-                auroc, interval = _CHANCE, Interval(0.0, 1.0)
-            as_well = interval.low > _CHANCE and auroc >= found.auc - _AS_WELL
-            yield LayerControl(name, method, layer if len(states.layers) > 1 else None, auroc, interval, as_well)
+                area, interval = _CHANCE, Interval(0.0, 1.0)
+            as_well = interval.low > _CHANCE and area >= found.auc - _AS_WELL
+            yield LayerControl(name, method, layer if len(states.layers) > 1 else None, area, interval, as_well)
 
 
 def _ends(rows: Rows) -> tuple[str, str]:
@@ -407,10 +407,10 @@ class _LayerFit:
     ranks : array of shape (n,)
         Held-out rank of each text within its fold, since each fold has its own axis.
     inner_aucs : array of shape (n_folds,)
-        For each fold, the AUROC of the layer on the other folds. The axes that score a fold were fitted without it and
+        For each fold, the AUC of the layer on the other folds. The axes that score a fold were fitted without it and
         without the fold that the layer is chosen for.
     agreement : Agreement or None
-        Held-out AUROC with its interval.
+        Held-out AUC with its interval.
     p_value : float
     statistic : float
         Statistic of the permutation test: rank correlation of labels and held-out scores.
@@ -460,7 +460,7 @@ def _fit_layer(rows: Rows, method: str, options: dict[str, Any]) -> _LayerFit:
 
 
 def _inner_aucs(axis: Axis) -> NDArray[np.float64]:
-    """Return for each fold the AUROC on all other folds, by axes fitted without that fold and without the scored one.
+    """Return for each fold the AUC on all other folds, by axes fitted without that fold and without the scored one.
 
     An axis fitted without folds i and j is used twice: to score j for i, and i for j.
     """

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from densray.probes import ignored_convergence, small_network
 from densray.states._blocks import input_device, load_torch
 from densray.states._chat import Text
 from densray.states._intervention import Intervention
-from densray.states._models import encode_texts, filler_of, padded
+from densray.states._models import encode_texts, filler_of, length_limit, padded
 from densray.states._reading import read_states
 from densray.states._texts import LabelledTexts
 
@@ -30,6 +31,8 @@ _GENERATED_PER_BATCH = {"cpu": 64, "device": 128}
 #: Largest number of logits (texts x tokens x words of the vocabulary) at once: 1 GB in single precision.
 _LOGITS_PER_BATCH = 2**28
 _PROBE_FOLDS = 5
+#: Difference of scores of next tokens due to rounding, as a share of their standard deviation.
+_ROUNDING = 0.01
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,10 @@ def continuation_log_odds(
     torch = load_torch()
     high, low = (_first_token(tokenizer, text) for text in (prompts.high, prompts.low))
     if high == low:
-        raise TaskError(f"{prompts.high!r} and {prompts.low!r} begin with the same token: they cannot be told apart.")
+        raise TaskError(
+            f"{prompts.high!r} and {prompts.low!r} begin with the same token, so the model cannot prefer one of them. "
+            "Name other words."
+        )
     odds = []
     with under(model, change), torch.inference_mode():
         for logits, mask in _logits(model, tokenizer, list(prompts.prompts)):
@@ -177,7 +183,7 @@ def _logits(model: Any, tokenizer: Any, texts: Sequence[str]) -> Iterator[tuple[
 def _next_tokens(model: Any, ids: Any, mask: Any) -> Any:
     logits = getattr(model(input_ids=ids, attention_mask=mask), "logits", None)
     if logits is None:
-        raise TaskError(f"{type(model).__name__} has no head for next tokens; a causal language model is needed.")
+        raise TaskError(f"{type(model).__name__} does not predict next tokens; a causal language model is needed.")
     return logits
 
 
@@ -190,6 +196,7 @@ def _batches(model: Any, tokenizer: Any, rows: list[list[int]]) -> Iterator[tupl
     device, filler = input_device(model), filler_of(tokenizer)
     longest = max(map(len, rows), default=1) * int(getattr(model.config, "vocab_size", 1) or 1)
     size = max(1, min(_size_on(device, _TEXTS_PER_BATCH), _LOGITS_PER_BATCH // longest))
+    size = size if max(map(len, rows), default=0) <= length_limit(model) else 1
     for start in range(0, len(rows), size):
         yield padded(rows[start : start + size], filler, device)
 
@@ -225,7 +232,7 @@ def generate_texts(
 
 
 #: Options of ``generate`` that choose the most likely token, whatever the model comes with.
-_GREEDY = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+_GREEDY = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None, "use_cache": True}
 
 
 def generate_tokens(
@@ -246,22 +253,27 @@ def continue_tokens(
     sampled: float = 0.0,
     random_state: int = 0,
 ) -> list[tuple[list[int], list[int]]]:
-    """Return each row of tokens and the tokens generated after it; rows of one length run together, without padding.
+    """Return each row of tokens and the tokens generated after it.
 
-    Decoding is greedy, or draws from the most likely tokens that have the probability `sampled` together.
+    Decoding is greedy, or draws from the most likely tokens that have the probability `sampled` together. Rows of
+    different lengths run together, padded on the left, if the model ignores padding there. Otherwise only rows of the
+    same length run together.
     """
     if not getattr(model, "can_generate", lambda: False)():
-        raise TaskError(f"{type(model).__name__} does not generate text: it has no head for next tokens.")
+        raise TaskError(
+            f"{type(model).__name__} does not predict next tokens, so it cannot generate text. Use a causal language "
+            "model."
+        )
     torch = load_torch()
     device, filler = input_device(model), filler_of(tokenizer)
-    decoding = {"do_sample": True, "temperature": 1.0, "top_p": sampled, "top_k": 0} if sampled else _GREEDY
+    decoding = _GREEDY | {"do_sample": True, "temperature": 1.0, "top_p": sampled, "top_k": 0} if sampled else _GREEDY
     generated: dict[int, list[int]] = {}
     devices = [device] if device.type == "cuda" else []
     with under(model, change), torch.inference_mode(), torch.random.fork_rng(devices):
         torch.manual_seed(random_state)
-        for numbers in _of_equal_length(rows, _size_on(device, _GENERATED_PER_BATCH)):
-            ids = torch.tensor([rows[number] for number in numbers], device=device)
-            mask = torch.ones_like(ids)
+        size, mixed = _size_on(device, _GENERATED_PER_BATCH), _ignores_left_padding(model, rows, filler, max_new_tokens)
+        for numbers in _by_length(rows, size, mixed=mixed):
+            ids, mask = padded([rows[number] for number in numbers], filler, device, left=True)
             found = model.generate(
                 ids, attention_mask=mask, max_new_tokens=max_new_tokens, pad_token_id=filler, **decoding
             )
@@ -270,14 +282,38 @@ def continue_tokens(
     return [(row, generated[number]) for number, row in enumerate(rows)]
 
 
-def _of_equal_length(rows: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
-    """Yield the numbers of rows of the same length, at most `size` at once.
+def _ignores_left_padding(model: Any, rows: Sequence[list[int]], filler: int, max_new_tokens: int) -> bool:
+    """Return whether the next token after the shortest row has the same scores if it is padded as long as the longest.
 
-    >>> list(_of_equal_length([[1], [1, 2], [3], [4]], 2))
-    [[0, 2], [3], [1]]
+    This holds for most models with attention. It fails, for instance, for recurrent models that read the padding, and
+    if `generate` penalizes tokens that it finds in the padding.
     """
-    for length in sorted({len(row) for row in rows}):
-        numbers = [number for number, row in enumerate(rows) if len(row) == length]
+    torch = load_torch()
+    shortest, longest = min(rows, key=len, default=[]), max(rows, key=len, default=[])
+    if len(shortest) == len(longest):
+        return True
+    if len(longest) + max_new_tokens > length_limit(model):
+        return False
+
+    def next_scores(batch: list[list[int]]) -> Any:
+        ids, mask = padded(batch, filler, input_device(model), left=True)
+        options = {"return_dict_in_generate": True, "output_scores": True, "pad_token_id": filler, **_GREEDY}
+        return model.generate(ids, attention_mask=mask, max_new_tokens=1, **options).scores[0][0].float()
+
+    alone, beside = next_scores([shortest]), next_scores([shortest, longest])
+    spread = float(alone[torch.isfinite(alone)].std())  # a token that must not follow has the score -inf
+    return bool(torch.allclose(alone, beside, rtol=0.0, atol=_ROUNDING * spread))
+
+
+def _by_length(rows: Sequence[Sequence[int]], size: int, *, mixed: bool) -> Iterator[list[int]]:
+    """Yield the numbers of rows by length, at most `size` at once; of one length each time unless `mixed`.
+
+    >>> list(_by_length([[1], [1, 2], [3], [4]], 2, mixed=False)), list(_by_length([[1, 2], [3]], 2, mixed=True))
+    ([[0, 2], [3], [1]], [[1, 0]])
+    """
+    ordered = sorted(range(len(rows)), key=lambda number: len(rows[number]))
+    parts = [ordered] if mixed else [list(part) for _, part in groupby(ordered, key=lambda number: len(rows[number]))]
+    for numbers in parts:
         for start in range(0, len(numbers), size):
             yield numbers[start : start + size]
 
@@ -384,7 +420,7 @@ Measured = list[EffectMeasure]
 
 
 def members_of(figure: EffectMeasure) -> list[NDArray[np.int64]]:
-    """Return the rows of each group; groups are resampled as wholes."""
+    """Return the rows of each group, so that whole groups can be resampled."""
     if figure.groups is None:
         return list(np.arange(len(figure.values)).reshape(-1, 1))
     return [np.flatnonzero(figure.groups == group) for group in range(int(figure.groups.max()) + 1)]
@@ -411,7 +447,7 @@ def measures_of(tests: InterventionTests) -> Iterator[Measure]:
 def _probes(
     model: Any, tokenizer: Any, change: Intervention | None, probe: LabelledTexts, layers: Sequence[int]
 ) -> Measured:
-    meaning = "AUROC of a probe trained again; 0.5 is nothing left"
+    meaning = "AUC of a probe trained again; 0.5 is nothing left"
     return [
         EffectMeasure("went", name, values, _separation, meaning, 0.5)
         for name, values in _probed(model, tokenizer, change, probe, layers)
@@ -443,8 +479,9 @@ def check_probed(texts: LabelledTexts, name: str) -> LabelledTexts:
     least, apart = min(int(kind.sum()) for kind in kinds), min(len(np.unique(groups[kind])) for kind in kinds)
     if least < _PROBE_FOLDS or len(np.unique(groups)) < _PROBE_FOLDS or apart < 2:
         raise TaskError(
-            f"{name} has {least} texts of one label, in {apart} groups. A probe needs {_PROBE_FOLDS} of each, in two "
-            f"groups or more, and {_PROBE_FOLDS} groups in all."
+            f"{name}: the rarer label has {least} texts, in {apart} group{'' if apart == 1 else 's'}. "
+            f"A probe needs at least {_PROBE_FOLDS} "
+            f"texts of each label, from two groups or more, and {_PROBE_FOLDS} groups in all."
         )
     return texts
 
@@ -529,14 +566,14 @@ def _definitions(model: Any, tokenizer: Any, change: Intervention | None, prompt
 
 
 def _preserved(name: str, values: NDArray[np.float64], what: str, groups: NDArray[np.int64] | None = None) -> Measured:
-    """Return the measures "correct answers" and AUROC, from classes (0 and 1) and their scores."""
+    """Return the measures "correct answers" and AUC, from classes (0 and 1) and their scores."""
     return [
         EffectMeasure(
             "stayed", f"{name}, correct answers", values, _share_correct,
             f"share of {what}", groups=groups, is_share=True,
         ),
         EffectMeasure(
-            "stayed", f"{name}, AUROC", values, _separation,
+            "stayed", f"{name}, AUC", values, _separation,
             "order only: it can be 1 although half of the answers are wrong", groups=groups,
         ),
     ]  # fmt: skip

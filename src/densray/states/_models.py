@@ -31,6 +31,8 @@ _TEXTS_FOR_FIRST_TOKEN = 8
 _LOSS_GAIN_IN_NATS = 0.5
 #: Number of vocabulary words to check a tokenizer with, and the share that must stay whole.
 _WORDS_ASKED, _WHOLE_WORDS = 200, 0.9
+#: Number of texts whose tokens are compared between a tokenizer and its backend.
+_TEXTS_COMPARED = 8
 #: Gain from the first token, cached per model.
 _GAINS: WeakKeyDictionary[Any, dict[int, float]] = WeakKeyDictionary()
 
@@ -213,7 +215,8 @@ def encode_texts(
             f"{len(texts):,} texts are too long).",
             Advice(" Shorten them, or have them cut with ", Argument("truncate", True), "."),
         )
-    tokens = [row[:longest] for row in tokens]
+    if long:
+        tokens = [row[:longest] for row in tokens]
     empty = [number for number, row in enumerate(tokens) if not row]
     if empty:
         raise TaskError(f"text {empty[0] + 1} has no token: {texts[empty[0]]!r}. Leave it out.")
@@ -271,10 +274,17 @@ def _tokenize_alike(
     if not getattr(tokenizer, "is_fast", False):
         return [list(row) for row in tokenizer(list(texts), add_special_tokens=special)["input_ids"]], None
     asked = {"return_attention_mask": False, "return_token_type_ids": False, "return_offsets_mapping": offsets}
-    found = tokenizer(list(texts), add_special_tokens=special, verbose=False, **asked)
-    if not offsets:
-        return found["input_ids"], None
-    return found["input_ids"], [[(int(a), int(b)) for a, b in row] for row in found["offset_mapping"]]
+
+    def slow(part: Sequence[str]) -> Any:
+        return tokenizer(list(part), add_special_tokens=special, verbose=False, **asked)
+
+    if offsets:
+        found = slow(texts)
+        return found["input_ids"], [[(int(a), int(b)) for a, b in row] for row in found["offset_mapping"]]
+    # The tokenizer sets the options of its backend, whose own call takes half the time: it leaves out positions.
+    known = slow(texts[:_TEXTS_COMPARED])["input_ids"]
+    rows = [one.ids for one in tokenizer.backend_tokenizer.encode_batch_fast(list(texts), add_special_tokens=special)]
+    return (rows if rows[: len(known)] == known else slow(texts)["input_ids"]), None
 
 
 def _missing_first_token(tokenizer: Any, tokens: list[list[int]]) -> int | None:
@@ -318,17 +328,36 @@ def _context_of(model: Any, tokenizer: Any) -> int:
     return min(known) if known else 10**7
 
 
-def padded(rows: Sequence[Sequence[int]], filler: int, device: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return token numbers padded on the right to one length, and the mask of tokens that are not padding."""
+def padded(
+    rows: Sequence[Sequence[int]], filler: int, device: Any, *, left: bool = False
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return token numbers padded to one length, on the right or left, and the mask of tokens that are not padding."""
     torch = load_torch()
     lengths = np.array([len(row) for row in rows])
     true = np.arange(lengths.max()) < lengths[:, None]
+    true = true[:, ::-1] if left else true
     ids = np.full(true.shape, filler, dtype=np.int64)
     ids[true] = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
     both = torch.from_numpy(ids), torch.from_numpy(true.astype(np.int64))
     if device.type == "cuda":  # pinned memory, so that the next batch is prepared while the device is busy
         both = both[0].pin_memory(), both[1].pin_memory()
     return both[0].to(device, non_blocking=True), both[1].to(device, non_blocking=True)
+
+
+def length_limit(model: Any) -> float:
+    """Return the length up to which a batch of different lengths gives each text the states it has alone.
+
+    Some rotary position embeddings ("dynamic", "longrope") are computed from the longest text of the batch beyond this.
+    """
+    config = getattr(model, "config", None)
+    config = getattr(config, "get_text_config", lambda: config)()
+    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
+    for part in (rope, *(value for value in rope.values() if isinstance(value, Mapping))):
+        if part.get("rope_type", part.get("type")) in ("dynamic", "longrope"):
+            names = ("original_max_position_embeddings", "max_position_embeddings")
+            known = [part.get(names[0]), *(getattr(config, name, None) for name in names)]
+            return float(next((length for length in known if length), 0))
+    return float("inf")
 
 
 def filler_of(tokenizer: Any) -> int:

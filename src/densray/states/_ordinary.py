@@ -38,7 +38,7 @@ def write_ordinary(
     """
     openings = [words for words in map(_first_words, texts) if words]
     if not openings:
-        raise TaskError("no text has a word that the model could continue. Give ordinary text of your own.")
+        raise TaskError("none of the texts has a word that the model could continue. Give ordinary text of your own.")
     generator = np.random.default_rng(random_state)
     starts = [openings[place] for place in generator.integers(len(openings), size=count)]
     # Whole texts decide whether the model expects a first token (BOS): single words are too short for that.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -16,7 +17,7 @@ from densray.errors import Advice, Argument, TaskError
 from densray.progress import Progress
 from densray.states._blocks import find_stack, input_device, load_torch, resolve_layers, run_blocks
 from densray.states._chat import Text, as_texts
-from densray.states._models import Encoded, check_texts, encode_texts, filler_of, model_name, padded
+from densray.states._models import Encoded, check_texts, encode_texts, filler_of, length_limit, model_name, padded
 from densray.states._storage import (
     DTYPES,
     BlockWriter,
@@ -41,6 +42,10 @@ _TEXTS_PER_DEVICE_BLOCK, _BYTES_PER_DEVICE_BLOCK = (8_192, 65_536), 2**30
 #: Tokens of one batch on a CPU and on a device; halved if memory is too small.
 TOKENS_PER_BATCH = {"cpu": 4_096, "device": 32_768}
 _POOLS = ("last", "mean", "word", "span")
+#: Thai, the first of the scripts in Unicode that are written without spaces; those before it have spaces.
+_FIRST_WITHOUT_SPACES = "\u0e00"
+#: Difference of states due to rounding, as a share of their length: on a CPU, on a device, and in half precision.
+_ROUNDING = {"cpu": 1e-4, "device": 5e-3, "half": 0.03}
 
 
 def read_states(
@@ -83,7 +88,7 @@ def read_states(
         often an attention sink; "word" and "span": the mean over the tokens of one word (`words`) or span (`spans`) per
         text. A callable gets the states (texts, tokens, width) and the mask.
     words : sequence of str, optional
-        For ``pool="word"``: the word of each text; its first occurrence counts.
+        For ``pool="word"``: the word of each text. Its first occurrence as a whole word counts.
     spans : sequence of pairs of int, optional
         Start and stop (exclusive) of each text's span, in characters counted from 0, for ``pool="span"``.
     generation_prompt : bool, optional
@@ -130,7 +135,7 @@ def read_states(
         filler=filler_of(tokenizer),
         tokens_per_batch=tokens_per_batch or TOKENS_PER_BATCH["cpu" if input_device(model).type == "cpu" else "device"],
     )
-    width = reader.width()
+    width = reader.prepare()
     header = states_header(
         model=name or model_name(model),
         checksum=model_checksum(model, blocks),
@@ -277,11 +282,26 @@ def _spans_of_words(texts: Sequence[str], words: Sequence[str] | None) -> list[t
         )
     spans = []
     for number, (text, word) in enumerate(zip(texts, words, strict=True)):
-        start = text.find(word) if word else -1
-        if start < 0:
-            raise TaskError(f"text {number + 1} does not contain {word!r}: {text!r}.")
-        spans.append((start, start + len(word)))
+        places = [match.start() for match in re.finditer(re.escape(word), text)] if word else []
+        whole = [place for place in places if _is_whole_word(text, place, place + len(word))]
+        if not whole:
+            inside = " except inside other words" if places else ""
+            raise TaskError(
+                f"text {number + 1} does not contain {word!r}{inside}: {text!r}.",
+                Advice(" Give the places of the words (", Argument("pool", "span"), ")."),
+            )
+        spans.append((whole[0], whole[0] + len(word)))
     return spans
+
+
+def _is_whole_word(text: str, start: int, stop: int) -> bool:
+    """Return whether a part of a text is not part of a longer word; every part is in scripts written without spaces.
+
+    >>> _is_whole_word("The nurse", 1, 3), _is_whole_word("he said", 0, 2), _is_whole_word("我爱你", 1, 2)
+    (False, True, True)
+    """
+    edges = [text[place - 1 : place + 1] for place in (start, stop) if 0 < place < len(text)]
+    return not any(all(letter.isalnum() and letter < _FIRST_WITHOUT_SPACES for letter in edge) for edge in edges)
 
 
 def _checked_spans(texts: Sequence[str], spans: Sequence[tuple[int, int]] | None) -> Sequence[tuple[int, int]]:
@@ -323,12 +343,25 @@ class _Reader:
     pooling: _Pooling
     filler: int
     tokens_per_batch: int
+    mixes_lengths: bool = True
 
-    def width(self) -> int:
-        """Return the width of the states, from one short run."""
-        shortest = min(range(len(self.tokens)), key=lambda number: len(self.tokens[number]))
+    def prepare(self) -> int:
+        """Return the width of the states, and find out whether texts of different lengths can share runs.
+
+        They cannot if the model reads the padding, as convolutions over tokens do, for instance.
+        """
+        numbers = range(len(self.tokens))
+        shortest = min(numbers, key=lambda number: len(self.tokens[number]))
+        longest = max(numbers, key=lambda number: len(self.tokens[number]))
         with load_torch().inference_mode():
-            return int(self.run([shortest]).shape[2])
+            alone = self.run([shortest])
+            if len(self.tokens[shortest]) < len(self.tokens[longest]):
+                beside = self._run_within_memory([shortest, longest])[:, :1]
+                wide = next(self.model.parameters()).element_size() >= 4
+                kind = "half" if not wide else "cpu" if alone.device.type == "cpu" else "device"
+                same = bool(((alone - beside).norm(dim=2) <= _ROUNDING[kind] * alone.norm(dim=2)).all())
+                self.mixes_lengths = same and len(self.tokens[longest]) <= length_limit(self.model)
+        return int(alone.shape[2])
 
     def read(self, start: int, stop: int) -> torch.Tensor:
         """Return the states of texts ``start`` to ``stop``: (layers, texts, width), float32, on the model device."""
@@ -344,7 +377,9 @@ class _Reader:
     def _batches(self, rows: list[int]) -> Iterator[list[int]]:
         batch: list[int] = []
         for number in rows:  # sorted by length: the last is the longest
-            if batch and (len(batch) + 1) * len(self.tokens[number]) > self.tokens_per_batch:
+            length = len(self.tokens[number])
+            other = batch and not self.mixes_lengths and len(self.tokens[batch[-1]]) != length
+            if batch and (other or (len(batch) + 1) * length > self.tokens_per_batch):
                 yield batch
                 batch = []
             batch.append(number)

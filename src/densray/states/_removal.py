@@ -55,7 +55,7 @@ def remove_concept(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Intervention, InterventionResult]:
-    """Learn to remove the concept that separates two classes of texts; return the removal and a report on held-out
+    """Learn to remove the concept that separates two classes of texts. Returns the removal and a report on held-out
     texts.
 
     It learns layer by layer, each layer from the model that the earlier layers have changed. If every layer were
@@ -71,7 +71,8 @@ def remove_concept(
     ordinary : sequence of str, optional
         Ordinary text (a few hundred sentence beginnings) whose states should change as little as possible; ``"leace"``
         only. By default the model writes 500 itself, from the first two words of the given texts. With an empty
-        sequence none is used, and a removal costs more (:doc:`/language-models` reports how much).
+        sequence, no ordinary text is used, and the removal harms the model more (:doc:`/language-models` reports how
+        much).
     layers : sequence of int, optional
         Default: every layer of the last third.
     method : str, default="leace"
@@ -304,7 +305,7 @@ def _split(texts: LabelledTexts, random_state: int) -> tuple[LabelledTexts, Labe
     least = min(int((sides == side).sum()) for side in (-1.0, 1.0))
     parts = min(_PARTS, least if groups is None else min(least, int(groups.max()) + 1))
     if parts < 2:
-        raise TaskError(f"{len(texts.texts)} texts are given; two of each class, in two groups, are needed at least.")
+        raise TaskError(f"{len(texts.texts)} texts are given; at least two of each class, in two groups, are needed.")
     held_out = fold_numbers(sides, groups, parts, random_state) == 0
     return texts.only(np.flatnonzero(~held_out).tolist()), texts.only(np.flatnonzero(held_out).tolist())
 
@@ -318,7 +319,9 @@ def _odds_within(templates: Sequence[Any] | None, odds: Matrix) -> Matrix:
         odds = odds - (np.bincount(numbers, odds) / np.bincount(numbers))[numbers]
     if not np.ptp(odds):
         said = "" if templates is None else " of a template"
-        raise TaskError(f"the odds are the same after all prompts{said}: nothing can be learned. Give more prompts.")
+        raise TaskError(
+            f"the odds are the same after all prompts{said}, so there is nothing to remove. Give more prompts."
+        )
     return odds
 
 

@@ -63,7 +63,7 @@ def word_judge(high: Iterable[str], low: Iterable[str]) -> Judge:
     """
     sides = [{word.lower() for word in words} for words in (high, low)]
     if not all(sides):
-        raise TaskError("a word list is empty; both need words.")
+        raise TaskError("one of the word lists is empty. Add words to it.")
     if sides[0] & sides[1]:
         raise TaskError(f"{sorted(sides[0] & sides[1])[0]!r} is in both word lists. Leave it out of one.")
 
@@ -249,9 +249,9 @@ def steer(
 ) -> SteeringResult:
     """Find the direction towards the positive texts whose effect a judge rates best, and return it with a report.
 
-    Method, layer and strength are chosen on half of the prompts: the setting with the largest clear effect that does
-    not break the text and keeps 0.9 of the correct answers to unrelated prompts. It is reported on the other half, with
-    the best point of every other method and with a random direction of equal length.
+    Method, layer and strength are chosen on half of the prompts: the setting with the largest effect whose interval is
+    above 0, that keeps the text fluent and 90% of the correct answers to unrelated prompts. It is reported on the other
+    half, with the best point of every other method and with a random direction of equal length.
 
     Parameters
     ----------
