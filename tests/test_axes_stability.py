@@ -68,7 +68,7 @@ def test_sizes_that_are_not_given_are_those_there_are_words_for() -> None:
 
 def test_sizes_beyond_the_training_words_are_named() -> None:
     space, lexicon = planted_space()
-    with pytest.raises(TaskError, match=r"sizes=\(4, 5000\) is given; a sample has from 2 to 150 words"):
+    with pytest.raises(TaskError, match=r"sizes=\(4, 5000\) is given; sizes from 2 to 150 are possible"):
         evaluate_stability(space, lexicon, sizes=[4, 5000])
     with pytest.raises(TaskError, match="1 samples"):
         evaluate_stability(space, lexicon, sizes=[4], n_samples=1)
@@ -117,7 +117,7 @@ def test_samples_of_two_words_and_of_all_are_taken_and_others_refused() -> None:
     assert found.n_samples == 2
     assert found.provenance.words_used == found.n_training + found.n_test == 40
     for wrong in ([1], [n_training + 1], [2, n_training + 1], [1, 2]):
-        with pytest.raises(TaskError, match=f"a sample has from 2 to {n_training} words"):
+        with pytest.raises(TaskError, match=f"sizes from 2 to {n_training} are possible"):
             evaluate_stability(space, lexicon, sizes=wrong, **asked)
     with pytest.raises(TaskError, match="0 sizes and 2 samples are given"):
         evaluate_stability(space, lexicon, sizes=[], **asked)

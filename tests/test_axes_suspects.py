@@ -61,16 +61,22 @@ def test_up_to_a_tenth_of_the_labels_may_be_typos(count: int, scores: dict[str, 
     assert plausible_range(wrong) == (wrong[0], values[-1])
 
 
-def test_a_label_on_the_wrong_end_contradicts_its_held_out_score(space: WordSpace, scores: dict[str, float]) -> None:
+def test_a_label_on_the_wrong_end_is_misplaced_and_never_called_a_contradiction(
+    space: WordSpace, scores: dict[str, float]
+) -> None:
     ordered = sorted(scores, key=lambda word: scores[word])
     wrong = {**scores, ordered[1]: scores[ordered[-2]], ordered[-3]: scores[ordered[2]]}
-    found = diagnose(space, Lexicon(wrong), n_permutations=19, normalize=False).suspects
-    assert {ordered[1], ordered[-3]} <= {label.word for label in found.of("contradicting")}
+    diagnosis = diagnose(space, Lexicon(wrong), n_permutations=19, normalize=False)
+    found = diagnosis.suspects
+    said = [*(table.title for table in diagnosis.tables()), *diagnosis.tables()[0].notes, diagnosis.text()]
+    assert sum("may be wrong, the furthest from" in text for text in said) == 1
+    assert not any("clearest" in text or "Labels that contradict" in text for text in said)
+    assert {ordered[1], ordered[-3]} <= {label.word for label in found.of("misplaced")}
     assert not found.of("outlying")
     assert found.cost > 0.0
     sides = {word: 1.0 if place >= N_WORDS // 2 else -1.0 for place, word in enumerate(ordered)}
     classes = diagnose(space, Lexicon({**sides, ordered[0]: 1.0}), n_permutations=19, normalize=False).suspects
-    assert classes.of("contradicting")[0].word == ordered[0]
+    assert classes.of("misplaced")[0].word == ordered[0]
     assert f"“{ordered[0]}” (1)" in classes.lines[0]
     named = classes.lines_with(("poor", "rich"), "row")
     assert f"“{ordered[0]}” (rich)" in named[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.linear_model import RidgeClassifier
 
 from densray import Axis, Rows, __version__
 from densray.axes import diagnose_classes, find_rows, induce
@@ -15,6 +16,7 @@ from densray.axes._citation import PAPERS
 from densray.cli.entry import run
 from densray.methods import METHODS
 from densray.report import Report, to_html, to_json, to_markdown
+from densray.rotations import LinearRotation, MeanDifference
 from planted import along, planted_seeds, planted_space
 
 FILE = Path(__file__).parents[1] / "CITATION.cff"
@@ -102,11 +104,11 @@ def test_reports_and_json_have_the_sentence_and_the_entries(axis: Axis) -> None:
     assert "@software{densray," in page
 
 
-def test_an_induced_lexicon_is_cited_without_a_permutation_test(axis: Axis) -> None:
+def test_an_induced_lexicon_is_cited_with_its_permutation_test() -> None:
     space, lexicon = planted_space(strength=3.0)
     induced = induce(space, lexicon, method="mean-difference")
     assert induced.citation is not None
-    assert "no permutation test" in induced.citation.sentence
+    assert "with permutation p = 0.001" in induced.citation.sentence
 
 
 def test_diagnose_prints_the_sentence_and_with_bibtex_the_entries(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,3 +137,29 @@ def test_the_paper_of_every_method_is_known_and_its_entry_is_whole() -> None:
     for paper in PAPERS.values():
         assert paper.bibtex.count("{") == paper.bibtex.count("}")
         assert paper.short.rsplit(", ")[-1] in paper.bibtex
+
+
+@pytest.mark.parametrize(
+    ("method", "note"),
+    [
+        ("svm", "For this method the standard errors are about twice too large, so the reliability is too low."),
+        (LinearRotation("svm"), "the standard errors are about twice too large"),
+        (LinearRotation(RidgeClassifier()), "were not checked for this method"),
+        ("pair-direction", "The standard errors and the reliability were not checked for this method."),
+        ("auto", None),
+        ("lda", None),
+        ("densray", None),
+        (MeanDifference(), None),
+    ],
+)
+def test_a_method_with_wrong_or_unchecked_standard_errors_says_so(method, note, tmp_path) -> None:
+    axis = Axis.fit(planted_seeds(40, 5, strength=2.0), method, normalize=False, n_permutations=9, n_resamples=5)
+    diagnosis = axis.diagnose()
+    html = " ".join(to_html(Report("Axis", [diagnosis])).split())
+    citation = Axis.load(axis.save(tmp_path / "axis.safetensors")).citation.sentence
+    for text in (diagnosis.text(), axis.citation.sentence, citation, diagnosis.to_dict()["error_note"], html):
+        if note is None:
+            assert "standard errors are about" not in text
+            assert "not checked" not in text
+        else:
+            assert note in text

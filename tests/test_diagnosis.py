@@ -80,7 +80,8 @@ GOOD = {"auc": 0.95, "auc_low": 0.9, "auc_high": 0.97, "p_value": 0.001, "reliab
         ({"p_value": 0.06}, "unclear", 1),
         ({"auc_low": 0.75}, "fair", 1),
         ({"reliability": 0.5}, "weak", 1),
-        ({"reliability": 0.5, "auc_low": 0.5}, "weak", 2),
+        ({"reliability": 0.5, "auc_low": 0.65}, "weak", 2),
+        ({"reliability": 0.5, "auc_low": 0.5}, "unclear", 1),
         ({"auc": 0.15, "auc_low": 0.1, "auc_high": 0.2, "p_value": 1.0}, "none", 1),
     ],
 )
@@ -407,7 +408,10 @@ LARGE = {**GOOD, "n_high": 700, "n_low": 700}
         ({"p_value": 0.0501, "n_high": 34, "n_low": 35, "auc_high": 0.7}, "unclear"),
         ({"p_value": 0.0501, "n_high": 35, "n_low": 35, "auc_high": 0.7}, "none"),
         ({"p_value": 0.0501, "n_high": 34, "n_low": 35, "auc_high": 0.699}, "none"),
-        ({"p_value": None}, "good"),
+        ({"auc_low": 0.5, "n_high": 34, "n_low": 35}, "unclear"),
+        ({"auc_low": 0.5}, "none"),
+        ({"auc": 0.52, "auc_low": 0.443, "auc_high": 0.597}, "none"),
+        ({"auc_low": 0.501}, "weak"),
         ({"auc_low": 0.8, "reliability": 0.8}, "good"),
         ({"auc_low": 0.799}, "fair"),
         ({"reliability": 0.799}, "fair"),
@@ -426,7 +430,6 @@ def test_a_verdict_states_its_figures_and_what_limits_it() -> None:
     for figure in ("good", "0.95 [0.90, 0.97]", "p = 0.001", "reliability 0.90 [0.80, 0.95]", "10°"):
         assert figure in good.line
     assert good.limits == ()
-    assert "no permutation test" in judge(**{**LARGE, "p_value": None}).line
     assert len(judge(**{**LARGE, "auc_low": 0.75, "reliability": 0.75}).limits) == 2
     # to be good a fair axis needs 0.8, to be fair a weak one 0.7
     assert "Add 300 to 1,500 more" in judge(**{**LARGE, "reliability": 0.75}).sentence

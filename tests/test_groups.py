@@ -327,7 +327,7 @@ def test_too_few_groups_of_a_label_are_named() -> None:
     alone = replace(seeds, groups=np.where(seeds.y > 0, 0, np.arange(len(seeds))))
     with pytest.raises(TaskError, match=r"96 rows were found in 49 groups, 1 of them with a higher label and 48"):
         count_folds(alone, 10)
-    with pytest.raises(TaskError, match="there is one class only"):
+    with pytest.raises(TaskError, match="only one class is left"):
         group_folds(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0)
 
 
@@ -587,9 +587,9 @@ def test_a_lexicon_in_which_every_word_has_a_twin_is_judged_by_half_as_many_grou
     [
         ("word,label,group", [f"{word},{n // 2 % 2},g" for n, word in enumerate(NOUNS)], ["--group-column", "group"],
          "all rows are in one group"),
-        ("word,label", [f"{word},{int(n > 0)}" for n, word in enumerate(NOUNS)], [], "takes at least two of each"),
+        ("word,label", [f"{word},{int(n > 0)}" for n, word in enumerate(NOUNS)], [], "at least two groups with each"),
         ("word,label", [f"{word},{5.0 if n > 1 else 7 + n}" for n, word in enumerate(NOUNS)], [],
-         "takes at least two of each"),
+         "at least two groups with each"),
         ("word,label", [f"{word},{'seven' if n == 3 else n / 3}" for n, word in enumerate(NOUNS)], [],
          "line 5: label 'seven' is not a number"),
     ],

@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow", reason="tables need pyarrow")
 
 from densray import Axis, Rows, open_table
 from densray.axes import mean_scores
+from densray.axes._fitted_rows import FittedRows, _marks
 from densray.axes._mean_scores import _compare_groups, _interval
 from densray.errors import TaskError
 
@@ -148,7 +149,8 @@ def test_only_the_fitted_rows_are_recognised_in_any_order_and_precision(tmp_path
     X = frame["vector"].to_numpy()[shuffled].astype(np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     for each in (axis, again):
-        places, scores = each.fitted_rows.recognise(X, each.direction)
+        places, scores, n_unsure = each.fitted_rows.recognise(X, each.direction)
+        assert n_unsure == 0
         assert set(shuffled[places]) == set(range(200))
         assert np.corrcoef(scores, axis.held_out[shuffled[places]])[0, 1] == pytest.approx(1.0)
 
@@ -167,6 +169,74 @@ def test_fitted_rows_are_recognised_in_a_copy_rounded_to_three_decimals() -> Non
         assert found.n_fitted == 300
         assert found.rows[0]["difference_low"] <= 0 <= found.rows[0]["difference_high"]
     assert mean_scores(axis, open_table(pl.DataFrame({"label": label, "vector": others})), ["label"]).n_fitted == 0
+
+
+def draw_close_rows(rng: np.random.Generator, n: int, offset: float, width: int = 768) -> np.ndarray:
+    """Rows with a large common mean, as hidden states have it: an offset of 30 is a mean cosine of 0.999."""
+    return offset + rng.normal(size=(n, width))
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("offset", [30.0, 100.0])
+def test_new_documents_close_to_the_fitted_ones_are_not_taken_for_them(offset, normalize) -> None:
+    """The fitted ones are recognised among them, also in half precision; means of new ones are those of their scores."""
+    rng, label = np.random.default_rng(0), np.repeat(["high", "low"], 100)
+    fitted, new = (draw_close_rows(rng, n, offset) for n in (200, 400))
+    concept = np.eye(768)[0]
+    fitted, new = (
+        fitted + np.repeat([2.0, -2.0], 100)[:, None] * concept,
+        new + np.tile([2, -2], 200)[:, None] * concept,
+    )
+    axis = Axis.fit(Rows.from_arrays(fitted, label), "mean-difference", normalize=normalize)
+    found = mean_scores(axis, open_table(pl.DataFrame({"group": ["a", "b"] * 200, "vector": new})), ["group"])
+    units = new / np.linalg.norm(new, axis=1, keepdims=True)
+    scores = (units if normalize else new) @ axis.direction
+    assert found.n_fitted == 0
+    assert found.rows[0]["difference"] == pytest.approx(scores[::2].mean() - scores.mean(), rel=1e-6)
+    for copy in (fitted, fitted.astype(np.float32), fitted.astype(np.float16).astype(np.float32)):
+        both = np.concatenate([copy, new[:100]]).astype(copy.dtype)
+        frame = pl.DataFrame({"group": [*label, *["new"] * 100], "vector": both})
+        assert mean_scores(axis, open_table(frame), ["group"]).n_fitted == 200
+
+
+def test_a_copy_that_rounding_makes_as_different_as_another_document_is_unsure() -> None:
+    rng = np.random.default_rng(1)
+    rows = draw_close_rows(rng, 200, 100.0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    label = rng.permutation(np.repeat(["heads", "tails"], 100))
+    axis = Axis.fit(Rows.from_arrays(rows, label), "mean-difference")
+    frame = pl.DataFrame({"label": label, "vector": np.round(rows, 3)})
+    found = mean_scores(axis, open_table(frame), ["label"])
+    assert found.n_fitted == 0
+    assert found.n_unsure > 100
+    note = " ".join(found.tables()[0].notes)
+    assert f"{found.n_unsure} documents are so close to documents used to fit the axis" in note
+    assert "Give the vectors with all decimals" in note
+
+
+def test_documents_of_another_length_are_new_if_the_length_counts() -> None:
+    rng, topics = np.random.default_rng(1), np.repeat([0, 1, 2, 3, 4, 5], 20)
+    counts = np.eye(6)[topics] * rng.integers(1, 4, size=120)[:, None]
+    axis = Axis.fit(Rows.from_arrays(counts, topics < 3), "mean-difference", normalize=False)
+    long = np.eye(6)[topics] * rng.integers(20, 40, size=120)[:, None]
+    frame = pl.DataFrame({"length": ["short"] * 120 + ["long"] * 120, "vector": np.concatenate([counts, long])})
+    found = mean_scores(axis, open_table(frame), ["length"])
+    assert found.n_fitted == 120
+    row = next(row for row in found.rows if row["length"] == "long")
+    assert row["mean"] == pytest.approx(float((long @ axis.direction).mean()))
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_an_axis_file_with_earlier_marks_still_recognises_or_says_that_it_is_unsure(tmp_path, normalize) -> None:
+    """Earlier files have nine marks at unit length, which do not tell rows of different lengths apart."""
+    frame, _ = draw_study(np.random.default_rng(5), 1.0)
+    axis = Axis.fit(Rows.from_table(frame, "label"), "mean-difference", normalize=normalize)
+    units = axis.rows.X / np.linalg.norm(axis.rows.X, axis=1, keepdims=True)
+    axis._fitted_rows = FittedRows(_marks(units, axis.direction, 9), np.ones(300), axis.fitted_rows.held_out)
+    again = Axis.load(axis.save(tmp_path / "earlier.safetensors"))
+    assert again.fitted_rows.marks.shape == (300, 9)
+    found = mean_scores(again, open_table(frame), ["label"])
+    assert (found.n_fitted, found.n_unsure) == ((300, 0) if normalize else (0, 300))
 
 
 def test_a_single_draw_has_no_interval() -> None:
@@ -258,7 +328,7 @@ def test_a_single_group_has_nothing_to_be_compared_with() -> None:
 def test_an_axis_without_errors_and_a_column_of_identifiers_are_refused() -> None:
     rng = np.random.default_rng(0)
     axis, table = draw_axis(rng), open_table(draw_documents(rng, {"left": CONCEPT}, 5, 2))
-    with pytest.raises(TaskError, match="no errors"):
+    with pytest.raises(TaskError, match="no standard errors"):
         mean_scores(Axis.of(axis.rotation), table, ["party"])
     with pytest.raises(TaskError, match="no column is named"):
         mean_scores(axis, table, [])
@@ -291,3 +361,32 @@ def test_the_intervals_cover_the_true_differences_of_authors_and_axes_drawn_anew
     assert 0.93 <= covered / n_intervals <= 0.975
     if n_seeds == 15:
         assert covered_by_documents_alone / n_intervals < 0.8, "without the error of the axis, intervals are too narrow"
+
+
+MISSING = ["", "  ", "NA", "nan", "null"]
+
+
+@pytest.mark.parametrize("mark", MISSING)
+def test_marks_of_missing_values_are_missing_in_groups_and_in_the_columns_of_means(mark) -> None:
+    rng = np.random.default_rng(0)
+    axis = draw_axis(rng)
+    frame = draw_documents(rng, {name: value * CONCEPT for name, value in GROUPS.items()}, 10, 4)
+    authors = [f"author {number} " if number % 2 else None for number in range(len(frame))]
+    frame = frame.with_columns(author=pl.Series(authors), party=pl.col("party") + pl.Series(["", " "] * 60))
+    party = pl.when(pl.int_range(len(frame)) % 5 == 0).then(None).otherwise("party")
+    empty = frame.with_columns(party=party)
+    marked = empty.with_columns(pl.col("party", "author").fill_null(mark))
+    expected, found = (mean_scores(axis, open_table(each), ["party"], groups="author") for each in (empty, marked))
+    assert found.rows == expected.rows
+    assert len(found.rows) == 3
+    assert found.n_skipped == 24
+    groups = [Rows.from_table(each, "party", groups="author").groups for each in (empty, marked)]
+    np.testing.assert_array_equal(*groups)
+
+
+def test_a_column_of_lists_makes_no_groups() -> None:
+    rng = np.random.default_rng(0)
+    frame = draw_documents(rng, {"left": CONCEPT, "right": -CONCEPT}, 4, 2)
+    frame = frame.with_columns(tags=pl.Series([["a"], ["b"]] * 8))
+    with pytest.raises(TaskError, match=r"the column 'tags' holds .*list.*; texts, numbers or dates"):
+        mean_scores(draw_axis(rng), open_table(frame), ["tags"])

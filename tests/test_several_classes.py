@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from densray import Rows
+from densray import Axis, Rows
 from densray.axes import diagnose_classes
 from densray.errors import LabelError
 from densray.metrics import balanced_accuracy, balanced_accuracy_interval
@@ -67,3 +69,14 @@ def test_the_interval_of_faultless_answers_ends_below_one() -> None:
     low, high = balanced_accuracy_interval([0, 1, 2] * 10, [0, 1, 2] * 10)
     assert 0.8 < low < 0.95
     assert high == 1.0
+
+
+def test_a_class_has_the_grade_of_its_saved_axis(tmp_path: Path) -> None:
+    found = diagnose_classes(make_rows(0.3), "mean-difference")
+    for row in found.classes:
+        axis = found.axes[row["class"]]
+        saved = Axis.load(axis.save(tmp_path / row["class"]))
+        assert saved.verdict is not None
+        assert row["grade"] == saved.verdict.grade
+    assert any(row["low"] <= 0.5 for row in found.classes)  # otherwise there was nothing to get wrong
+    assert all(row["grade"] in ("none", "unclear") for row in found.classes if row["low"] <= 0.5)

@@ -81,7 +81,7 @@ def test_p_counts_permutations_that_do_as_well_and_the_permutation_itself() -> N
     assert (found.n_permutations, found.n_seeds) == (39, 24)
     np.testing.assert_array_equal(found.shuffled, again[1:])
     for wrong in (0, -1):
-        with pytest.raises(TaskError, match="a test takes at least 1"):
+        with pytest.raises(TaskError, match="A test needs at least 1"):
             permutation_test(rotation, seeds, n_permutations=wrong, random=np.random.default_rng(0))
 
 

@@ -25,7 +25,7 @@ def draw_test_words(
 ) -> NDArray[np.bool_]:
     """Return which words are held out for testing; groups stay whole (see `Lexicon.split`)."""
     if not 0 < test_size < 1:
-        raise LexiconError(Argument("test_size"), f" is {test_size}; it must lie between 0 and 1, for instance 0.2.")
+        raise LexiconError(Argument("test_size"), f" is {test_size}; a number between 0 and 1 is needed, such as 0.2.")
     check_seed(random_state)
     spellings = [spelling_key(word, any_case=True) for word in words]
     if groups is not None:  # a group, and words spelled alike, are represented by their first spelling
@@ -54,7 +54,7 @@ def draw_test_words(
 def group_folds(
     values: NDArray[np.float64], groups: NDArray[np.int64], n_folds: int, random_state: int | None
 ) -> NDArray[np.int64]:
-    """Return the fold of each row, groups whole: folds have equal class shares, or similar mean scores."""
+    """Return the fold of each row. Groups stay whole; folds have similar class shares, or similar mean scores."""
     folds = np.empty(len(values), dtype=np.int64)
     if len(np.unique(values)) == 2:
         from sklearn.model_selection import StratifiedGroupKFold
@@ -72,14 +72,14 @@ def group_folds(
     for number in range(n_folds):
         if np.ptp(values[folds != number], axis=0) == 0.0:
             raise TaskError(
-                f"outside one of {n_folds} folds there is one class only: {len(np.unique(groups))} groups are too few, "
-                "or too large. Use fewer folds, or narrower groups."
+                f"without one of the {n_folds} folds, only one class is left: {len(np.unique(groups))} groups are too "
+                "few, or too large. Use fewer folds, or smaller groups."
             )
     return folds
 
 
 def count_folds(rows: Rows, wanted: int) -> int:
-    """Return the number of folds the rows allow: each needs a word of either class, or two scores."""
+    """Return how many folds the rows allow: each fold needs a row of both classes, or two scores."""
     if wanted < 2:
         raise TaskError(Argument("folds", wanted), " is given; cross-validation needs at least 2.")
     if rows.groups is not None:
@@ -88,8 +88,8 @@ def count_folds(rows: Rows, wanted: int) -> int:
     if smaller < 2:
         high, low = int(np.sum(rows.sides > 0)), int(np.sum(rows.sides < 0))
         raise TooFewRowsError(
-            f"{len(rows)} rows were found, {high} of the higher label and {low} of the lower; holding some out takes "
-            "at least two of each. Add rows."
+            f"{len(rows)} rows were found, {high} of the higher label and {low} of the lower; at least two of each are "
+            "needed to hold some out. Add rows."
         )
     return min(wanted, smaller)
 
@@ -118,10 +118,11 @@ def _count_group_folds(rows: Rows, wanted: int) -> int:
     assert rows.groups is not None
     counts = [len(np.unique(rows.groups[rows.sides == side])) for side in (-1.0, 1.0)]
     if min(counts) < 2:
+        found = len(rows.members)
         raise TooFewRowsError(
-            f"{len(rows)} rows were found in {len(rows.members)} groups, {counts[1]} of them with a higher label "
-            f"and {counts[0]} with a lower; holding groups out takes at least two of each. Give narrower groups, or "
-            "add rows."
+            f"{len(rows)} rows were found in {found} group{'' if found == 1 else 's'}, {counts[1]} of them with "
+            f"a higher label and {counts[0]} with a lower; at least two groups with each are needed to hold groups "
+            "out. Use smaller groups, or add rows."
         )
     return min(wanted, *counts)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import check_unmasked, is_missing, to_host
+from densray._arrays import check_unmasked, is_no_label, to_host
 from densray._vocabulary import spread_rows, unit_rows
 from densray.errors import Argument, LabelError, shorten
 from densray.spelling import possible_forms, spelling_key
@@ -18,6 +18,7 @@ __all__ = [
     "GroupProposal",
     "WordForms",
     "check_named_groups",
+    "find_equal_rows",
     "find_forms",
     "first_of_group",
     "number_groups",
@@ -37,15 +38,18 @@ def check_named_groups(groups: str, allowed: Sequence[str] = ("forms", "proposed
 def number_groups(names: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
     """Return the group number of each row, counted from 0 in the order of appearance.
 
-    A missing name (None, NaN, NaT or pandas.NA) is a group of its own. The number 1 and the text "1" are two groups.
+    A missing name is a group of its own: None, NaN, NaT, pandas.NA, a blank text, or a text such as NA or null. Spaces
+    around a text do not count. The number 1 and the text "1" are two groups.
 
     >>> number_groups(["he", "she", None, "he", None]).tolist()
     [0, 1, 2, 0, 3]
+    >>> number_groups(["he", "he ", "", " ", "NA"]).tolist()
+    [0, 0, 1, 2, 3]
     >>> number_groups([1, "1", 1.0]).tolist()
     [0, 1, 0]
     """
     check_unmasked(names, "groups", LabelError)
-    keys = [("alone", place) if is_missing(name) else ("group", _key(name)) for place, name in enumerate(names)]
+    keys = [("alone", place) if is_no_label(name) else ("group", _key(name)) for place, name in enumerate(names)]
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     return np.array([numbers[key] for key in keys], dtype=np.int64)
 
@@ -56,7 +60,7 @@ def _key(name: Any) -> Any:
         hash(name)
     except TypeError:
         return "unhashable", str(name)
-    return (str(name),) if isinstance(name, (str, bytes)) else name
+    return (str(name).strip(),) if isinstance(name, (str, bytes)) else name
 
 
 def rows_of_groups(groups: NDArray[Any]) -> list[NDArray[np.intp]]:
@@ -102,31 +106,36 @@ class GroupProposal:
 
 @dataclass(frozen=True)
 class WordForms:
-    """Words that are held out together because they are forms of one word, such as *cat* and *cats*.
+    """Rows held out together: words that are forms of one word, such as *cat* and *cats*, or rows with equal vectors.
 
     Attributes
     ----------
     n_groups : int
         Number of groups with several forms.
     n_words : int
-        Number of words in these groups.
+        Number of words, or rows, in these groups.
     examples : tuple of tuples of str
         The first groups.
     numbers : array of int
-        The group of each word.
+        The group of each row.
+    equal : bool
+        Whether the rows of a group have equal vectors.
     """
 
     n_groups: int
     n_words: int
     examples: tuple[tuple[str, ...], ...]
     numbers: NDArray[np.int64] = field(repr=False, compare=False, metadata={"report": False})
+    equal: bool = False
 
     @property
     def line(self) -> str:
-        """The words that are held out together, in one line."""
+        """The rows that are held out together, in one line."""
         named = ", ".join("/".join(group) for group in self.examples)
         end = ", …" if self.n_groups > len(self.examples) else "."
         groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
+        if self.equal:
+            return f"{self.n_words:,} rows in {groups} have equal vectors and are held out together: {named}{end}"
         return f"{self.n_words:,} words in {groups} are held out together as forms of one word: {named}{end}"
 
 
@@ -172,12 +181,25 @@ def find_forms(words: Sequence[str], X: NDArray[Any], background: Any = None) ->
     unit = unit_rows(unit_rows(np.asarray(to_host(X[rows]), dtype=np.float32)) - origin)
     places = places.reshape(ends.shape)
     cosines = np.einsum("ij,ij->i", unit[places[:, 0]], unit[places[:, 1]])
-    links = [(left, right) for left, right in ends[cosines > least].tolist()]
+    return _linked(words, ends[cosines > least].tolist())
+
+
+def find_equal_rows(names: Sequence[str], X: NDArray[Any]) -> WordForms | None:
+    """Return the rows that have equal vectors, which must be held out together; None if there are none.
+
+    >>> find_equal_rows(["row 1", "row 2", "row 3"], np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).line
+    '2 rows in 1 group have equal vectors and are held out together: row 1/row 3.'
+    """
+    found = _linked(names, pairwise_rows(_row_digests(X)))
+    return None if found is None else replace(found, equal=True)
+
+
+def _linked(names: Sequence[str], links: Sequence[Sequence[int]]) -> WordForms | None:
     if not links:
         return None
-    numbers = number_groups(first_of_group(links, len(words)).tolist())
+    numbers = number_groups(first_of_group(links, len(names)).tolist())
     groups = [group for group in rows_of_groups(numbers) if len(group) > 1]
-    examples = tuple(tuple(words[row] for row in group[:NAMED_FORMS].tolist()) for group in groups[:NAMED_GROUPS])
+    examples = tuple(tuple(names[row] for row in group[:NAMED_FORMS].tolist()) for group in groups[:NAMED_GROUPS])
     return WordForms(len(groups), sum(map(len, groups)), examples, numbers)
 
 
@@ -283,7 +305,7 @@ def _twins(texts: Sequence[str], labels: NDArray[Any]) -> list[tuple[int, int]]:
     return [(rows[0], rows[1]) for rows in patterns.values() if len(rows) == 2 and labels[rows[0]] != labels[rows[1]]]
 
 
-def first_of_group(links: Sequence[tuple[int, int]], count: int) -> NDArray[np.int64]:
+def first_of_group(links: Sequence[Sequence[int]], count: int) -> NDArray[np.int64]:
     """Return for each of `count` rows the first row that is linked to it; the row itself if no earlier row is.
 
     >>> first_of_group([(0, 2), (2, 3)], 5).tolist()

@@ -220,7 +220,7 @@ def macro_mean(values: Iterable[float]) -> float:
     """Return the mean over lexicons, with equal weights whatever their sizes."""
     collected = np.array(list(values), dtype=np.float64)
     if not collected.size:
-        raise LabelError("the macro mean of no values was asked for; at least one is needed.")
+        raise LabelError("there are no values for the macro mean; at least one is needed.")
     return float(collected.mean())
 
 
@@ -570,8 +570,8 @@ def _checked(gold: ArrayLike, scores: ArrayLike) -> tuple[Vector, Vector]:
     for name, values in (("gold labels", gold), ("scores", scores)):
         if values.size < 2 or (values == values[0]).all():
             raise LabelError(
-                f"the {name} of {values.size} words are all equal: there is no order to agree with. Add words of "
-                "another label or score."
+                f"the {name} of {values.size} words are all equal: so no order can be compared. Add words with another "
+                "label or score."
             )
     return gold, scores
 

@@ -6,7 +6,6 @@ model. All methods start from them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,9 +30,6 @@ if TYPE_CHECKING:
     from densray.tables import EncoderRecord
 
 __all__ = ["Rows", "order_classes", "sides_of"]
-
-#: Fields without a label; #NV is what Excel writes in German.
-_NO_LABEL = ("", "na", "n/a", "nan", "null", "#n/a", "#nv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +70,7 @@ class Rows:
     proposal : GroupProposal or None
         Rows that should be held out together but are not.
     forms : WordForms or None
-        Words that are held out together as forms of one word.
+        Words that are held out together as forms of one word, or rows of a table with equal vectors.
     clipped_labels : dict
         Original values, by name, of outlying labels that were clipped to the range of the others.
     encoder : EncoderRecord or None
@@ -133,7 +129,8 @@ class Rows:
             Default: the row numbers.
         groups : sequence, "proposed" or "forms", optional
             One group per row (None: the row is its own group). "proposed" groups repeated texts, and texts of different
-            labels that differ in one word. "forms" groups words that are forms of one word.
+            labels that differ in one word (:func:`densray.groups.propose_groups`). "forms" groups words that are forms
+            of one word.
         classes : bool, default=False
             Whether to treat numbers as class names, even if there are more than two.
         concept : str, default="rows"
@@ -500,14 +497,3 @@ def sides_of(labels: NDArray[np.float64]) -> NDArray[np.float64]:
     high = labels.max()
     cut = labels.min() if len(np.unique(labels)) == 2 else np.median(labels)
     return np.where(labels > cut if cut < high else labels == high, 1.0, -1.0)
-
-
-def is_no_label(label: object) -> bool:
-    """Return whether a field marks a missing label: empty, NA, NaN, null or None.
-
-    >>> [is_no_label(label) for label in (" ", "NA", float("nan"), None, "0", "unknown")]
-    [True, True, True, True, False, False]
-    """
-    if label is None or isinstance(label, float):
-        return label is None or math.isnan(label)
-    return isinstance(label, str) and label.strip().lower() in _NO_LABEL

@@ -120,6 +120,7 @@ class Axis:
     _citation: Citation | None = field(default=None, repr=False)
     _space: SpaceRecord | None = field(default=None, repr=False)
     _diagnosis: Diagnosis | None = field(default=None, repr=False)
+    _permutation: PermutationTest | None = field(default=None, repr=False)
     _seed_names: tuple[str, ...] | None = field(default=None, repr=False)
     _encoder: EncoderRecord | None = field(default=None, repr=False)
     _fitted_rows: FittedRows | None = field(default=None, repr=False)
@@ -148,10 +149,12 @@ class Axis:
         method : str or rotation, default="auto"
             Name of a method, or an estimator. A fitted estimator is used without refitting.
         seeds : Rows, optional
-            Words of two classes that name the ends of the scale on which `rows` were rated. The axis is then
-            fitted on both by :class:`densray.rotations.SeededRidge`, and `method` must be "auto".
+            Words of two classes that name the ends of the scale on which `rows` were rated. (Elsewhere, seeds are the
+            labelled words of any axis.) The axis is then fitted on both by :class:`densray.rotations.SeededRidge`, and
+            `method` must be "auto".
         n_components : int or None, default=1
-            Number of axes to find. None finds all of them, which makes the rotation lossless.
+            Number of axes to find. None gives a lossless rotation: the axes that the method finds, completed to a
+            basis.
         options : AxisOptions, optional
         **choices
             Fields of :class:`densray.axes.AxisOptions` by name, such as ``folds=5``.
@@ -166,7 +169,10 @@ class Axis:
                 given = (
                     Argument("standardize", True) if options.standardize else Argument("method", name_method(method))
                 )
-                raise TaskError(given, " is given with seeds and rated rows, which one method combines. Leave it out.")
+                raise TaskError(
+                    given,
+                    " cannot be combined with seeds and rated rows, which have a method of their own. Leave it out.",
+                )
             difference = end_difference(check_rows(seeds), normalize=options.normalize)
             method = SeededRidge(ends=difference, n_components=n_components)
         rotation = fit_rotation(method, rows, n_components=n_components, standardize=options.standardize)
@@ -194,6 +200,15 @@ class Axis:
         return "word" if self.rows is not None and isinstance(self.rows.background, WordSpace) else "row"
 
     @property
+    def orientation(self) -> str:
+        """Which end of the axis is high, in one sentence."""
+        noun = "Words" if self.noun == "word" or self.space_record is not None else "Rows"
+        if self.label_names is None:
+            return f"{noun} with higher labels score high."
+        low, high = self.label_names
+        return f"{noun} of “{high}” score high, {noun.lower()} of “{low}” score low."
+
+    @property
     def direction(self) -> NDArray[np.float64]:
         """The axis itself: a unit vector towards the higher label."""
         return np.asarray(self.rotation.components_[0], dtype=np.float64)
@@ -219,7 +234,7 @@ class Axis:
 
     @property
     def fitted_rows(self) -> FittedRows | None:
-        """The rows it was fitted on, to recognise them in a table, with held-out scores.
+        """Marks of the rows that the axis was fitted on, which recognise them in a table, with their held-out scores.
 
         None for words, for an axis fitted block by block, and for an axis saved without errors.
         """
@@ -295,24 +310,22 @@ class Axis:
 
     def permutation_test(self, *, progress: Progress | None = None) -> PermutationTest:
         """Return the permutation test: how often shuffled labels give held-out scores as good as these."""
-        rows, random = self.known_rows, np.random.default_rng(self.options.random_state)
-        draw_folds(rows, self.options.folds, random)  # keeps the random stream of the folds
-        return permutation_test(
-            self.rotation, rows, n_permutations=self.options.n_permutations, random=random, progress=progress
-        )
+        if self._permutation is None:
+            rows, random = self.known_rows, np.random.default_rng(self.options.random_state)
+            draw_folds(rows, self.options.folds, random)  # keeps the random stream of the folds
+            self._permutation = permutation_test(
+                self.rotation, rows, n_permutations=self.options.n_permutations, random=random, progress=progress
+            )
+        return self._permutation
 
-    def quick_verdict(self) -> Verdict:
-        """Return the verdict without a permutation test and without a search for contradicting seeds."""
-        return self.verdict_with(None)
-
-    def verdict_with(self, p_value: float | None, contradicting: Sequence[str] = ()) -> Verdict:
-        """Return the verdict, given a p-value (None: not tested) and the seeds that contradict the rest."""
+    def quick_verdict(self, contradicting: Sequence[str] = ()) -> Verdict:
+        """Return the grade of :attr:`verdict`, without a search for seeds that contradict the rest."""
         rows, figures = self.known_rows, self.agreement
         return judge(
             auc=figures.auc,
             auc_low=figures.auc_interval.low,
             auc_high=figures.auc_interval.high,
-            p_value=p_value,
+            p_value=self.permutation_test().p_value,
             reliability=self.spread.reliability,
             reliability_low=self.spread.reliability_interval.low,
             reliability_high=self.spread.reliability_interval.high,
@@ -336,7 +349,7 @@ class Axis:
         """
         if self._diagnosis is None and self.sampled is not None:
             sampled = self.sampled.diagnose(progress=progress)
-            citation = cite_axis(self, sampled.verdict, sampled.permutation.p_value)
+            citation = cite_axis(self, sampled.verdict)
             self._diagnosis = replace(sampled, axis=self, fitted_on=self.fitted_on, citation=citation)
         elif self._diagnosis is None:
             self._diagnosis = diagnose_axis(self, progress=progress)
@@ -429,12 +442,14 @@ class Axis:
     def spread_along(self, vectors: Any) -> float:
         """Return the variance of vectors along the axis, relative to their mean variance over all directions.
 
-        If items hardly differ along an axis, their order hardly agrees with that of people; see docs/people.md.
+        Axes along which items differ more agreed somewhat better with people; see docs/people.md.
         """
         X = self._prepared(vectors).astype(np.float64)
         total = float(X.var(axis=0).sum())
         if total == 0.0:
-            raise VectorError(f"all {len(X)} vectors are equal: they spread along no axis. Give different ones.")
+            raise VectorError(
+                f"all {len(X)} vectors are equal, so their spread is not defined. Give different vectors."
+            )
         return float((X @ self.direction).var()) * self.width / total
 
     @property
@@ -517,7 +532,7 @@ class Axis:
             if contents.value("seeds", list, type(None)) is None
             else tuple(contents.listed("seeds", str)),
             _encoder=None if any_space else EncoderRecord.from_dict(contents.value("encoder", dict, type(None))),
-            _fitted_rows=FittedRows.from_contents(contents),
+            _fitted_rows=FittedRows.from_contents(contents, normalize=contents.value("normalize", bool)),
         )
         if isinstance(space, str | Path):
             space = None if any_space or record is None else record.open_part(space)
@@ -546,7 +561,8 @@ class Axis:
         """The rows the axis was fitted on. Raises an error if they are not known, as after loading."""
         if self.rows is None:
             raise TaskError(
-                "this axis does not know the rows it was fitted on, as after loading it. Fit it again from the lexicon."
+                "this axis was loaded from a file, which does not contain the rows it was fitted on. Fit it again from "
+                "the lexicon."
             )
         return self.rows
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from densray._version import RELEASED, __version__
 from densray.axes._verdict import AUC_MARKS, RELIABILITY_MARKS, Verdict
-from densray.methods import METHODS, Method
+from densray.methods import METHODS, Method, note_errors
 from densray.metrics import Interval
 from densray.report import Citation, show_number, show_p
 from densray.space import WordSpace
@@ -82,7 +82,7 @@ def _software() -> str:
 }}"""
 
 
-def cite_axis(axis: Axis, verdict: Verdict | None, p_value: float | None = None) -> Citation:
+def cite_axis(axis: Axis, verdict: Verdict | None) -> Citation:
     """Return a sentence on how an axis was fitted and how good it is, with its references.
 
     Parameters
@@ -90,11 +90,9 @@ def cite_axis(axis: Axis, verdict: Verdict | None, p_value: float | None = None)
     axis : Axis
     verdict : Verdict or None
         None if the axis was not judged.
-    p_value : float, optional
-        p-value of the permutation test; without one, the sentence states that there was no test.
     """
     concept = f"“{axis.concept}” axis" if axis.concept else "axis"
-    quality = "Its quality was not measured." if verdict is None else _quality(axis, verdict, p_value)
+    quality = "Its quality was not measured." if verdict is None else _quality(axis, verdict)
     return _cited(f"The {concept} was fitted{_seeds(axis)}", axis.method, quality)
 
 
@@ -142,7 +140,7 @@ def _seeds(axis: Axis) -> str:
     return f" to {len(rows):,} labelled {axis.noun}s{where} ({high:,} {names[1]}, {low:,} {names[0]})"
 
 
-def _quality(axis: Axis, verdict: Verdict, p_value: float | None) -> str:
+def _quality(axis: Axis, verdict: Verdict) -> str:
     sampled = "" if axis.sampled is None else f" on a random sample of {len(axis.sampled.known_rows):,} of them"
     axis = axis if axis.sampled is None else axis.sampled
     rows, agreement = axis.known_rows, axis.agreement
@@ -150,12 +148,13 @@ def _quality(axis: Axis, verdict: Verdict, p_value: float | None) -> str:
     folds += "" if rows.groups is None else f" over {rows.n_groups:,} groups"
     estimate = _with_interval(agreement.auc, agreement.auc_interval, AUC_MARKS)
     median = "" if rows.is_binary else " of ratings above against below the median"
-    test = "no permutation test" if p_value is None else f"permutation {show_p(p_value)}"
+    test = f"permutation {show_p(axis.permutation_test().p_value)}"
     low, high = (show_number(end, 2) for end in axis.spread.reliability_interval)
     share = show_number(axis.spread.reliability, 2, marks=RELIABILITY_MARKS)
     reliability = f"reliability {share} (95% CI [{low}, {high}]) against other seeds"
     said = f"In {folds}{sampled}, its AUC{median} is {estimate}, with {test} and {reliability}."
-    return f"{said}{_doubts(verdict)}"
+    note = note_errors(axis.method, axis.rotation)
+    return f"{said}{f' {note}' if note else ''}{_doubts(verdict)}"
 
 
 def _with_interval(value: float, interval: Interval, marks: Sequence[float] = ()) -> str:

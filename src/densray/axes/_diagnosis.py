@@ -27,6 +27,7 @@ from densray.axes._suspects import SuspectLabels, find_suspects
 from densray.axes._verdict import AUC_MARKS, Verdict, show_reliability
 from densray.errors import TaskError, one_line, shorten
 from densray.groups import GroupProposal, WordForms
+from densray.methods import note_errors
 from densray.metrics import Interval, tau_ceiling
 from densray.progress import Progress, parts_of
 from densray.report import (
@@ -89,7 +90,7 @@ class Diagnosis(Result):
     verdict : Verdict
     method, lexicon : str
     n_seeds, n_high, n_low : int
-        Number of seeds in all, of the higher class (or above the median score), and of the lower.
+        Number of all seeds, of seeds in the higher class (or above the median score), and of the others.
     labels : str
         "classes" or "scores".
     folds : int
@@ -116,7 +117,7 @@ class Diagnosis(Result):
         its own side (`agreement`) and the angle by which the axis turns when it is left out (`influence`, degrees). The
         most influential seed comes first.
     contradictions : list of dict
-        The seeds that score on the wrong side when they are left out, the clearest first.
+        The seeds that score on the wrong side when they are left out, the least probable label first.
     coverage : float
         The share of the lexicon that is in the space.
     near_misses : list of NearMiss
@@ -138,6 +139,8 @@ class Diagnosis(Result):
     fitted_on : int or None
         Number of rows of a large table that the axis was fitted on. All results come from a random sample of `n_seeds`
         of them.
+    error_note : str
+        A sentence, if the standard errors of the method are known to be wrong or were not checked; else empty.
     axis : Axis
         The axis itself.
     """
@@ -176,6 +179,7 @@ class Diagnosis(Result):
     axis: Axis = field(repr=False, metadata={"report": False})
     label_names: tuple[str, str] | None = None
     fitted_on: int | None = None
+    error_note: str = ""
 
     def tables(self) -> list[Table]:
         """Return the statistics behind the verdict, the influential seeds, and the missing words."""
@@ -205,7 +209,7 @@ class Diagnosis(Result):
         notes = [f"{said}{among}."] if contradicting else []
         tables.append(Table(title, seed_columns, self._shown(moving), [*notes, *self._score_notes()]))
         if others:
-            title = f"{'Other seeds' if above else 'Seeds'} that contradict the rest, the clearest first"
+            title = f"{'Other seeds' if above else 'Seeds'} that contradict the rest, the least probable label first"
             tables.append(Table(title, seed_columns, self._shown(others[:10])))
         if self.near_misses:
             rows = [{"missing": m.word, "in the space": m.found, "difference": m.difference} for m in self.near_misses]
@@ -229,7 +233,7 @@ class Diagnosis(Result):
         doubts = self._suspect_lines[:1] if self.suspects is not None and self.suspects.of("outlying") else []
         ratings = [advise_ratings()] if self._lacks_ratings else []
         cased = "" if self.axis.rows is None else self.axis.rows.case_note
-        lines = [self.verdict.sentence, cased, *self._sample_notes(), *doubts, *ratings]
+        lines = [self.verdict.sentence, self.error_note, cased, *self._sample_notes(), *doubts, *ratings]
         return "\n".join(filter(None, lines))
 
     @property
@@ -371,7 +375,7 @@ def diagnose_axis(axis: Axis, *, progress: Progress | None = None) -> Diagnosis:
     eigenvalues = eigenvalues_of(axis.rotation, rows)
     space = rows.background if isinstance(rows.background, WordSpace) else None
     suspects = find_suspects(axis.rotation, rows, axis.held_out, axis.folds, progress=checking)
-    verdict = axis.verdict_with(test.p_value, [row["word"] for row in contradictions])
+    verdict = axis.quick_verdict([row["word"] for row in contradictions])
     diagnosis = Diagnosis(
         verdict=verdict,
         method=axis.method,
@@ -401,7 +405,8 @@ def diagnose_axis(axis: Axis, *, progress: Progress | None = None) -> Diagnosis:
         forms=rows.forms,
         suspects=suspects,
         outlying=outlying_rows(rows),
-        citation=cite_axis(axis, verdict, test.p_value),
+        citation=cite_axis(axis, verdict),
+        error_note=note_errors(axis.method, axis.rotation),
         axis=axis,
         label_names=axis.label_names,
         provenance=provenance.finish(
@@ -437,7 +442,7 @@ def with_pairs(diagnosis: Diagnosis, pairs: Iterable[Sequence[str]]) -> Diagnosi
     axis = diagnosis.axis
     space = axis.known_rows.background
     if not isinstance(space, WordSpace):
-        raise TaskError("pairs of words are compared in a space of words, and these rows come from none.")
+        raise TaskError("pairs need a space of words, and these rows do not come from one. Leave pairs out.")
     return replace(diagnosis, pairs=pair_consistency(pairs, space, axis.direction, axis.options))
 
 

@@ -34,8 +34,8 @@ def end_difference(seeds: Rows, *, normalize: bool = True, n_neighbors: int = N_
     """
     if not seeds.is_binary:
         raise LabelError(
-            f"the seeds have {len(np.unique(seeds.y))} different labels; words of two classes, the ends of the scale, "
-            "are needed."
+            f"the seeds have {len(np.unique(seeds.y))} different labels; exactly two are needed, one for each end of "
+            "the scale."
         )
     X = np.asarray(unit_rows(seeds.X) if normalize else seeds.X, dtype=np.float64)
     ends = np.array([X[seeds.sides > 0].mean(axis=0), X[seeds.sides < 0].mean(axis=0)])

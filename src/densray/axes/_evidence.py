@@ -198,10 +198,10 @@ class NearMiss:
 def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -> list[NearMiss]:
     """Return a near spelling from the space for each missing word that has one.
 
-    All spellings one edit away are looked up, so the cost does not depend on the size of the vocabulary (Damerau 1964:
-    four in five typos are one letter added, lost, changed or swapped, and hardly ever the first letter). If several are
-    in the space, the first, usually the most frequent, is returned. For words of up to five or of more than sixty
-    letters, only case, accents and the joint of their parts may differ.
+    All spellings one edit away are looked up, so the cost does not depend on the size of the vocabulary. (About four in
+    five typos are one such edit, hardly ever of the first letter; Damerau 1964.) If several are in the space, the
+    first, usually the most frequent, is returned. For words of up to five or of more than sixty letters, only case,
+    accents and the character that joins their parts (such as a space or an underscore) may differ.
 
     Parameters
     ----------

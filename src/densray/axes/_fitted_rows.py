@@ -2,36 +2,66 @@
 
 An axis fits its own rows better than new ones, even if their labels are random. Statistics over rows that the axis was
 fitted on therefore use their held-out scores.
+
+A row is recognised if it is the same vector up to the rounding of its storage: half precision, or three decimals at
+unit length. Hidden states can be closer to each other than that. So it also has to be much nearer to the fitted row
+than fitted rows are to each other. A row that rounding could explain, but that is not near enough, is *unsure*.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._vocabulary import unit_rows
+
 if TYPE_CHECKING:
     from densray._files import Contents
 
-#: Largest distance of the marks of one vector, at unit length: three decimals per number are enough.
-_TOLERANCE = 2e-3
+#: Largest rounding error of a number at unit length: half a unit of the third decimal.
+_ROUNDING = 5e-4
+#: Rounding error of a whole vector at unit length in single precision. Rows this close are one row.
+_SINGLE = 1e-6
+#: A copy is nearer to its row than this share of the distance between fitted rows.
+_SHARE = 0.25
+#: "Between fitted rows" is this quantile of the distances to the nearest other row. Some rows may nearly repeat.
+_QUANTILE = 0.1
 #: Marks of a row: coordinates on fixed directions, which no concept is likely to follow, and on the axis.
-_N_MARKS = 9
+_N_MARKS = 33
+#: Marks in files of earlier versions, of rows scaled to unit length.
+_N_EARLIER_MARKS = 9
 #: Names of the arrays in the file of an axis.
-_MARKS, _HELD_OUT = "fitted_marks", "fitted_held_out"
+_MARKS, _LENGTHS, _HELD_OUT = "fitted_marks", "fitted_lengths", "fitted_held_out"
 
 
-def _marks(X: NDArray[np.floating], direction: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the marks of rows, scaled to unit length. The fixed directions are the same on every machine."""
-    X = np.asarray(X, dtype=np.float64)
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+def _marks(X: NDArray[np.floating], direction: NDArray[np.float64], n_marks: int) -> NDArray[np.float64]:
+    """Return the marks of rows. The fixed directions are the same on every machine."""
     places = np.arange(1, X.shape[1] + 1, dtype=np.float64)
-    fixed = np.cos(np.outer(places**2, 1.0 + 0.37 * np.arange(_N_MARKS - 1)))
+    fixed = np.cos(np.outer(places**2, 1.0 + 0.37 * np.arange(n_marks - 1)))
     directions = np.column_stack([fixed / np.linalg.norm(fixed, axis=0), direction])
-    return np.asarray(X @ directions / np.where(lengths > 0.0, lengths, 1.0))
+    return np.asarray(np.asarray(X, dtype=np.float64) @ directions)
+
+
+class Recognised(NamedTuple):
+    """Fitted rows among other rows.
+
+    Attributes
+    ----------
+    places : array of int
+        Places of the rows that were recognised.
+    held_out : array
+        Their held-out scores.
+    n_unsure : int
+        Number of other rows that could be rounded copies of fitted rows, or only resemble them.
+    """
+
+    places: NDArray[np.intp]
+    held_out: NDArray[np.float64]
+    n_unsure: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,50 +70,93 @@ class FittedRows:
 
     Attributes
     ----------
-    marks : array of shape (n, 9)
-        Coordinates of each row, at unit length, on eight fixed directions and on the axis.
+    marks : array of shape (n, 33)
+        Coordinates of each row on 32 fixed directions and on the axis. The rows have unit length if the axis needs it.
+        In files of earlier versions: 9 coordinates of rows of unit length.
+    lengths : array of shape (n,)
+        Length of each row; 1 in files of earlier versions.
     held_out : array of shape (n,)
         Score of each row along an axis fitted without its fold, on the scale of the scores. Rows that repeat have their
         mean.
+    recognisable : bool
+        False if the axis depends on the lengths of vectors, and its file does not contain them. Then all rows that
+        resemble fitted rows are unsure.
     """
 
     marks: NDArray[np.float64]
+    lengths: NDArray[np.float64]
     held_out: NDArray[np.float64]
+    recognisable: bool = True
 
     @classmethod
     def of(cls, X: NDArray[np.floating], direction: NDArray[np.float64], held_out: NDArray[np.float64]) -> FittedRows:
         """Return the marks of rows; `held_out` is measured from their mean."""
-        marks = _marks(X, direction)
-        scores = held_out + float(np.mean(np.asarray(X, dtype=np.float64) @ direction))
-        _, which = np.unique(np.round(marks, 7), axis=0, return_inverse=True)
+        X = np.asarray(X, dtype=np.float64)
+        marks, lengths = _marks(X, direction, _N_MARKS), np.linalg.norm(X, axis=1)
+        scores = held_out + float(np.mean(X @ direction))
+        _, which = np.unique(np.round(marks / (lengths.mean() or 1.0), 7), axis=0, return_inverse=True)
         means = np.bincount(which.ravel(), scores) / np.bincount(which.ravel())
-        return cls(marks, means[which.ravel()])
+        return cls(marks, lengths, means[which.ravel()])
 
     @cached_property
     def _tree(self) -> Any:
         from scipy.spatial import KDTree
 
-        return KDTree(self.marks)
+        return KDTree(self._distinct[0])
 
-    def recognise(
-        self, X: NDArray[np.floating], direction: NDArray[np.float64]
-    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the places of the fitted rows among other rows, and their held-out scores.
+    @cached_property
+    def _distinct(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Marks, lengths and held-out scores of the rows, without exact repetitions."""
+        _, first = np.unique(self.marks, axis=0, return_index=True)
+        return self.marks[first], self.lengths[first], self.held_out[first]
 
-        Rows are recognised at any length, and if they were rounded to three decimals at unit length.
-        """
-        distances, nearest = self._tree.query(_marks(X, direction), distance_upper_bound=_TOLERANCE)
-        places = np.flatnonzero(np.isfinite(distances))
-        return places, self.held_out[nearest[places]]
+    @cached_property
+    def _rounding(self) -> NDArray[np.float64]:
+        """Distance by which rounding to three decimals at unit length can move the marks of each row."""
+        # an error of variance v per number moves each of k coordinates on unit vectors by v, so all of them by k v
+        return np.asarray(_ROUNDING * np.sqrt(self.marks.shape[1]) * self._distinct[1])
+
+    @cached_property
+    def _tolerance(self) -> NDArray[np.float64]:
+        """Largest distance of a copy from each row."""
+        marks, lengths, _ = self._distinct
+        reach = float(self._rounding.max()) / _SHARE  # no other row beyond it matters
+        single = _SINGLE * lengths
+        distances = np.full(len(marks), np.inf)
+        if len(marks) > 1:
+            near = self._tree.query(marks, k=min(3, len(marks)), distance_upper_bound=reach)[0][:, 1:]
+            near[near <= 2.0 * single[:, None]] = np.inf  # the same row, computed twice
+            distances = near.min(axis=1)
+        usual = float(np.quantile(np.minimum(distances, reach), _QUANTILE))
+        nearest = _SHARE * np.minimum(distances, usual)
+        return np.asarray(np.maximum(np.minimum(self._rounding, nearest), single))
+
+    def recognise(self, X: NDArray[np.floating], direction: NDArray[np.float64]) -> Recognised:
+        """Return the fitted rows among other rows, which have unit length if the axis needs it."""
+        if self.marks.shape[1] == _N_EARLIER_MARKS:
+            X = unit_rows(X)
+        marks, reach = _marks(X, direction, self.marks.shape[1]), float(self._rounding.max())
+        distances, nearest = self._tree.query(marks, distance_upper_bound=max(reach, np.finfo(float).tiny))
+        near = np.flatnonzero(np.isfinite(distances))
+        if not near.size:
+            return Recognised(near, np.zeros(0), 0)
+        distances, nearest = distances[near], nearest[near]
+        same = (distances <= self._tolerance[nearest]) & self.recognisable
+        unsure = ~same & (distances <= self._rounding[nearest])
+        return Recognised(near[same], self._distinct[2][nearest[same]], int(unsure.sum()))
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return the arrays to store in the file of the axis."""
-        return {_MARKS: self.marks, _HELD_OUT: self.held_out}
+        lengths = {} if self.marks.shape[1] == _N_EARLIER_MARKS else {_LENGTHS: self.lengths}
+        return {_MARKS: self.marks, **lengths, _HELD_OUT: self.held_out}
 
     @classmethod
-    def from_contents(cls, contents: Contents) -> FittedRows | None:
-        """Return the marks stored in a file; None if there are none."""
+    def from_contents(cls, contents: Contents, *, normalize: bool) -> FittedRows | None:
+        """Return the marks stored in a file; None if there are none. `normalize`: the axis needs unit length."""
         if _MARKS not in contents.arrays:
             return None
-        marks = contents.array(_MARKS, None, _N_MARKS)
-        return cls(marks, contents.array(_HELD_OUT, len(marks)))
+        if _LENGTHS in contents.arrays:
+            marks = contents.array(_MARKS, None, _N_MARKS)
+            return cls(marks, contents.array(_LENGTHS, len(marks)), contents.array(_HELD_OUT, len(marks)))
+        marks = contents.array(_MARKS, None, _N_EARLIER_MARKS)
+        return cls(marks, np.ones(len(marks)), contents.array(_HELD_OUT, len(marks)), recognisable=normalize)

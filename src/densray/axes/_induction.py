@@ -211,7 +211,7 @@ class Induction(Result):
         """Return the verdict, with notes on probabilities and the neutral point."""
         said = [] if self.verdict is None else [self.verdict.sentence or self.verdict.line]
         if self.verdict is not None and self.n_seeds is not None:
-            said.append("Run diagnose for a significance test and a list of suspect seeds.")
+            said.append("Run diagnose for a list of suspect seeds.")
         why = self.explain_empty()
         if why and self.even_odds is not None:
             said.append(f"{why} {show_share(self.scores.share_given)} of the vocabulary has one.")

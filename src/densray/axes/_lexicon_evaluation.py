@@ -300,7 +300,7 @@ def evaluate_induction(
         return _evaluate(space, lexicon, test, methods, protocol, groups, progress, journal)
     if test is not None or not lexicon:
         raise TaskError(f"{len(lexicon)} lexicons are given{' with a test lexicon' if test else ''}; "
-                        "at least one lexicon is needed, and exactly one where a test lexicon is given.")  # fmt: skip
+                        "at least one lexicon is needed, and exactly one with a test lexicon.")  # fmt: skip
     provenance = Provenance.begin(seed=protocol.random_state)
     results: list[LexiconInduction] = []
     for each in lexicon:
@@ -413,7 +413,7 @@ def repeat_induction(
         Called with the methods done and their number, over all splits.
     """
     if repeats < 2:
-        raise TaskError(Argument("repeats", repeats), " is given; a spread takes at least 2 splits.")
+        raise TaskError(Argument("repeats", repeats), " is too small. A standard deviation needs at least 2 splits.")
     protocol, methods = protocol or Protocol(), check_methods(methods)
     provenance = Provenance.begin(seed=protocol.random_state)
     results: list[LexiconInduction] = []

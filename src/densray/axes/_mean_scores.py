@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import is_no_label
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._tables import check_table
@@ -60,8 +61,13 @@ class MeanScores(Result):
         Documents without a value in one of the columns, or without a usable vector.
     n_fitted : int
         Documents that the axis was fitted on; they count with their held-out scores.
+    n_unsure : int
+        Documents that could be rounded copies of documents that the axis was fitted on, or only resemble them. They
+        count with their own scores.
     axis_verdict : str
         The verdict on the axis; empty if there is none.
+    orientation : str
+        Which end of the axis is high.
     """
 
     title = "Mean scores"
@@ -73,7 +79,9 @@ class MeanScores(Result):
     overall: float
     n_skipped: int
     n_fitted: int = 0
+    n_unsure: int = 0
     axis_verdict: str = ""
+    orientation: str = ""
 
     def tables(self) -> list[Table]:
         """Return one row per group."""
@@ -87,6 +95,8 @@ class MeanScores(Result):
             f"({show_number(self.overall, 4)}). low and high: its 95% interval. It covers the choice of documents and "
             "the error of the axis. ±: standard errors."
         ]
+        if self.orientation:
+            notes.append(self.orientation)
         if len(self.rows) == 1:
             notes.append("There is only one group, so there is nothing to compare it with.")
         if self.n_fitted:
@@ -94,6 +104,14 @@ class MeanScores(Result):
             notes.append(
                 f"{show_count(self.n_fitted)} {verb} used to fit the axis. They count with held-out scores, from axes "
                 "fitted without them."
+            )
+        if self.n_unsure:
+            one = self.n_unsure == 1
+            notes.append(
+                f"{show_count(self.n_unsure)} {'document is' if one else 'documents are'} so close to documents used "
+                f"to fit the axis that {'it' if one else 'they'} could be rounded copies of them, or new documents. "
+                f"{'It counts' if one else 'They count'} as new. If {'it is a copy' if one else 'they are copies'}, "
+                "the groups may seem to differ too much. Give the vectors with all decimals to be sure."
             )
         if any(row["draws"] == 1 for row in self.rows):
             notes.append("A group with a single draw has no interval.")
@@ -117,7 +135,7 @@ def mean_scores(
     Parameters
     ----------
     axis : Axis
-        An axis with errors: fitted on rows, or saved with errors.
+        An axis with standard errors: fitted on rows, or saved with them.
     table : VectorTable
     by : sequence of str
         Columns whose values define the groups.
@@ -133,13 +151,13 @@ def mean_scores(
     uncertainty = axis.uncertainty
     if uncertainty is None:
         raise TaskError(
-            "this axis has no errors, so that means would have no intervals. Fit and save it with ",
+            "this axis has no standard errors, so the means would have no intervals. Fit and save it with ",
             Argument("judge", True),
             ".",
         )
     keys, codes, ordered = _keys(table, by)
     sums, scores = np.zeros((len(keys), table.width)), np.full(len(table), np.nan)
-    fitted, n_fitted = axis.fitted_rows, 0
+    fitted, n_fitted, n_unsure = axis.fitted_rows, 0, 0
     for start, X in table.blocks():
         stop, places = start + len(X), np.flatnonzero(codes[start : start + len(X)] >= 0)
         places = places[np.isfinite(X[places, 0])]
@@ -147,9 +165,10 @@ def mean_scores(
             vectors = unit_rows(X[places]) if axis.options.normalize else X[places]
             coordinates = vectors @ axis.direction
             if fitted is not None:
-                seen, held_out = fitted.recognise(vectors, axis.direction)
-                coordinates[seen] = held_out
-                n_fitted += len(seen)
+                seen = fitted.recognise(vectors, axis.direction)
+                coordinates[seen.places] = seen.held_out
+                n_fitted += len(seen.places)
+                n_unsure += seen.n_unsure
             scores[start + places] = coordinates
             own = codes[start + places]
             members = csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(keys), len(own)))
@@ -178,7 +197,9 @@ def mean_scores(
         overall=overall,
         n_skipped=len(table) - n_used,
         n_fitted=n_fitted,
+        n_unsure=n_unsure,
         axis_verdict="" if verdict is None else verdict.sentence,
+        orientation=axis.orientation,
         provenance=began.finish(inputs=[Input("table", table.name, size=len(table))], used=n_used, method=axis.method),
     )
 
@@ -308,20 +329,29 @@ def _interval(found: dict[str, Any], axis_variance: float, n_axes: int, *, compa
     }
 
 
+def _values(table: VectorTable, name: str) -> list[Any]:
+    """Return the values of a column that can make groups; texts without the spaces around them."""
+    column = table.column(name)
+    values = column.to_pylist()
+    if any(isinstance(value, list | dict) for value in values):
+        raise TaskError(
+            f"{table.name}: the column '{name}' holds {column.type}; texts, numbers or dates make groups. Name another "
+            "column."
+        )
+    return [value.strip() if isinstance(value, str) else value for value in values]
+
+
 def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]], NDArray[np.int64], str | None]:
     """Return the distinct values of columns, the number of each row (-1: none), and a column that has an order."""
     if not by:
         raise TaskError("no column is named. Name the columns whose values make the groups.")
-    columns = [table.column(name).to_pylist() for name in by]
-    whole = [
-        None if any(value in (None, "") or str(value) == "nan" for value in values) else values
-        for values in zip(*columns, strict=True)
-    ]
+    columns = [_values(table, name) for name in by]
+    whole = [None if any(map(is_no_label, values)) else values for values in zip(*columns, strict=True)]
     distinct = {key for key in whole if key is not None}
     if not distinct or len(distinct) > MOST_GROUPS:
         raise TaskError(
             f"{name_some(by)} have {len(distinct):,} different values; 1 to {MOST_GROUPS:,} are needed. Name columns "
-            "that documents share."
+            "whose values several documents share."
         )
     keys = sorted(distinct, key=lambda key: tuple((isinstance(value, str), value) for value in key))
     numbers = {key: number for number, key in enumerate(keys)}

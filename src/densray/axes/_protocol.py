@@ -247,8 +247,8 @@ class TrainTest:
         if len(found) < 4:
             raise TaskError(
                 f"{len(found)} words of '{lexicon.name}' are in '{space.name}' ({name_some(found.names)}; first "
-                f"missing: {name_some(found.missing) or 'none'}); splitting them into training and test takes at least "
-                "4. Add words, or give a test lexicon."
+                f"missing: {name_some(found.missing) or 'none'}); at least 4 are needed to split them into training "
+                "and test. Add words, or give a test lexicon."
             )
         in_test = draw_test_words(found.names, found.y, protocol.test_size, protocol.random_state, found.groups)
         found = found.unit() if protocol.normalize else found
@@ -277,7 +277,7 @@ class TrainTest:
                     f"{found} of {found + len(missing)} lexicon words are in '{space.name}' (first missing: "
                     f"{name_some(missing)}; the space begins {name_some(space.words[:3])}).",
                     Advice(
-                        " Is the lexicon of another case, script or language? ",
+                        " Does the lexicon differ in case, script or language? ",
                         Argument("any_case", True),
                         " takes words in another case.",
                     ),
@@ -333,7 +333,7 @@ def _without_test_words(lexicon: Lexicon, test: Lexicon, protocol: Protocol) -> 
         return lexicon, overlap
     named = f"{len(overlap)} of {len(test)} test words are in the training lexicon ({name_some(overlap)})"
     if not protocol.disjoint:
-        warnings.warn(f"{named} and stay there: the scores flatter the method.", UserWarning, stacklevel=5)
+        warnings.warn(f"{named} and are not taken out, so the scores are too good.", UserWarning, stacklevel=5)
         return lexicon, overlap
     try:
         rest = lexicon.without(overlap)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
+from densray.axes._tables import check_table
 from densray.axes._tasks import find_rows
 from densray.axes._uncertainty import Scores
 from densray.errors import Advice, Argument, CoverageError, LabelError, TaskError, name_some, suggest
@@ -229,7 +230,7 @@ def evaluate_ratings(
     provenance = Provenance.begin(seed=options.random_state)
     table = open_table(source) if not isinstance(source, WordSpace) and is_table(source) else None
     if names is not None and table is None:
-        raise TaskError(Argument("names", names), " is given without a table, whose column it would be. Leave it out.")
+        raise TaskError(Argument("names", names), " is given, but there is no table with such a column. Leave it out.")
     if table is not None:
         if not isinstance(axis, Axis):
             raise TaskError("a table is given and no axis. Give the axis that scores its documents.")
@@ -244,7 +245,7 @@ def evaluate_ratings(
         name, trained = found.concept or found.method, found.seed_names
     else:
         if axis is not None:
-            raise TaskError("scores are given with an axis. Give a space or a table and an axis, or scores only.")
+            raise TaskError("both scores and an axis are given. Give a space or a table with an axis, or scores alone.")
         located = _in_scores(cast("Scores | Mapping[str, float]", source), ratings, any_case=options.any_case)
         name, trained = "scores", None
     keys = {spelling_key(word, any_case=options.any_case) for word in trained or ()}
@@ -262,11 +263,11 @@ def evaluate_ratings(
         )
     rated, scores = ratings.take(located.places[kept]), located.scores.score[kept]
     errors = None if located.scores.standard_error is None else located.scores.standard_error[kept]
-    for what, values in (("ratings", rated.values), ("scores", scores)):
+    for what, values in (("rating", rated.values), ("score", scores)):
         if not np.ptp(values):
             raise LabelError(
-                f"the {what} of all {len(values)} items are {values[0]:g}: without differences there is nothing to "
-                "compare. Rate other items, or check the columns."
+                f"all {len(values)} items have the same {what}, {values[0]:g}, so there is nothing to compare. Rate "
+                "other items, or check the columns."
             )
     r, interval = pearson(rated.values, scores), pearson_interval(rated.values, scores)
     reliability = rated.reliability(random_state=options.random_state)
@@ -367,7 +368,7 @@ def _in_table(
     table: VectorTable, ratings: Ratings, axis: Axis, names: str | None, *, any_case: bool | None
 ) -> _Located:
     """Return the scores of the rated documents; documents of the same name are averaged."""
-    axis.check_width(table.width, table.name)
+    check_table(axis, table)
     places = {item: place for place, item in enumerate(ratings.items)}
     by_key: dict[str, int] = {}
     for item, place in places.items():
@@ -432,7 +433,9 @@ def _in_scores(source: Scores | Mapping[str, float], ratings: Ratings, *, any_ca
         if len(alike) > 1 and any_case is None and item not in exact:
             alike = []  # ambiguous: several names differ only in case
         if len(alike) > 1 and source.names.count(item) != 1:
-            raise TaskError(f"'{item}' is the name of {len(alike)} scores; a rated name has one. Rename the others.")
+            raise TaskError(
+                f"'{item}' is the name of {len(alike)} scores; a rated item can have only one. Rename the others."
+            )
         row = exact.get(item, alike[0] if alike else -1)
         if row < 0:
             missing.append(item)

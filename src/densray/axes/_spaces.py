@@ -180,8 +180,8 @@ def compare_spaces(
 
     with the error δ of the axis, the mean c of the words, the standard deviation s of their scores and the slope b of
     vectors on scores. The jackknife gives δ. If both axes have the same seeds, each seed is left out of both at once.
-    The effect of corpora and training on words that did not move is estimated from the spread of the differences in the
-    middle of their distribution, beyond the errors from the seeds, among words of similar frequency.
+    How much corpora and training move other words is estimated from the middle half of the differences among words of
+    similar frequency, after subtracting the error from the seeds.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def _seeds_of_both(
     if shared.sum() < 2:
         raise LexiconError(
             f"{int(shared.sum())} of {len(lexicon)} lexicon words are in both '{first.name}' and '{second.name}'; at "
-            "least two are needed. Are they of two languages?",
+            "least two are needed. Do they have different languages?",
             Advice(" Then give seeds for the second space (", Argument("other_lexicon", ...), ")."),
         )
     missing = [word for word, both in zip(lexicon.words, shared.tolist(), strict=True) if not both]

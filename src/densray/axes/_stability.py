@@ -216,8 +216,8 @@ def _check_sizes(sizes: Sequence[int], n_samples: int, training: Rows) -> None:
     if min(sizes) < 2 or max(sizes) > len(training):
         raise TaskError(
             Argument("sizes", tuple(sizes)),
-            f" is given; a sample has from 2 to {len(training)} words, as many as there are to train on in the space. "
-            "Leave out the others.",
+            f" is given; sizes from 2 to {len(training)} are possible, because {len(training)} training words are in "
+            "the space. Leave out the others.",
         )
 
 

@@ -1,4 +1,4 @@
-"""Labels that may be wrong: far outside the range of the others, or in contradiction to their held-out scores."""
+"""Labels that may be wrong: far outside the range of the others, or far from what their held-out scores predict."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from densray.rotations import Rotation
 from densray.rows import Rows, plausible_range
 from densray.statistics import held_out_scores, is_linear_in_labels
 
-#: A label contradicts its held-out score if its residual exceeds this many robust standard deviations.
-CONTRADICTING = 3.5
+#: A label is misplaced if its residual exceeds this many robust standard deviations.
+MISPLACED = 3.5
 #: Fewest rows for which residuals are informative about single labels.
 FEWEST_ROWS = 30
 _NORMAL = 1.4826  # standard deviations per median absolute deviation, for normal residuals
@@ -36,7 +36,7 @@ class SuspectLabel:
     expected : float
         Expected label, from the regression of labels on held-out scores.
     reason : str
-        "outlying" or "contradicting".
+        "outlying" or "misplaced".
     """
 
     word: str
@@ -82,7 +82,7 @@ class SuspectLabels:
     def lines_with(self, label_names: tuple[str, str] | None = None, noun: str = "word") -> list[str]:
         """Return the labels and their cost, with the names of the low and the high label, and of what is labelled."""
         names = {} if label_names is None else dict(zip((-1.0, 1.0), label_names, strict=True))
-        outlying, against = (self.of(reason) for reason in ("outlying", "contradicting"))
+        outlying, against = (self.of(reason) for reason in ("outlying", "misplaced"))
         lines = []
         if outlying:
             done = (
@@ -93,7 +93,9 @@ class SuspectLabels:
             others = f"{self.low:g} to {self.high:g}"
             lines.append(f"Labels far outside the range of the others ({others}): {_named(outlying, names)}. {done}")
         if against:
-            lines.append(f"Labels that contradict their held-out scores, the clearest first: {_named(against, names)}.")
+            lines.append(
+                f"Labels that may be wrong, the furthest from their held-out scores first: {_named(against, names)}."
+            )
         if lines and self.tau_with is not None and self.tau_without is not None:
             lines.append(
                 f"Held-out τ of the other {noun}s: {show_number(self.tau_with)} with these labels as given, "
@@ -116,7 +118,7 @@ def find_suspects(
 ) -> SuspectLabels | None:
     """Return the labels of rows that may be wrong; None if there are none.
 
-    Outlying: scores far outside the range of the others (:func:`densray.rows.plausible_range`). Contradicting: labels
+    Outlying: scores far outside the range of the others (:func:`densray.rows.plausible_range`). Misplaced: labels
     more than 3.5 robust standard deviations from a line through labels and held-out scores, on the wrong side of the
     middle.
 
@@ -135,15 +137,15 @@ def find_suspects(
     low, high = plausible_range(given)
     targets = np.clip(given, low, high)
     outlying = (given < low) | (given > high)
-    expected, contradicting = _contradictions(targets, held_out, outlying)
-    suspect = outlying | contradicting
+    expected, misplaced = _misplaced(targets, held_out, outlying)
+    suspect = outlying | misplaced
     if not suspect.any():
         return None
     far = np.abs(targets - expected) + np.where(outlying, np.ptp(targets), 0.0)
     order = [row for row in np.argsort(-far, kind="stable").tolist() if suspect[row]]
     labels = tuple(
         SuspectLabel(
-            rows.names[row], float(given[row]), float(expected[row]), "outlying" if outlying[row] else "contradicting"
+            rows.names[row], float(given[row]), float(expected[row]), "outlying" if outlying[row] else "misplaced"
         )
         for row in order
     )
@@ -151,10 +153,10 @@ def find_suspects(
     return SuspectLabels(labels, low, high, bool(rows.clipped_labels), with_them, without)
 
 
-def _contradictions(
+def _misplaced(
     targets: NDArray[np.float64], held_out: NDArray[np.float64], outlying: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the expected label for each held-out score, and which labels contradict it."""
+    """Return the expected label for each held-out score, and which labels are far from it."""
     plausible = ~outlying
     slope = 0.0
     if np.ptp(held_out[plausible]) > 0.0:
@@ -166,7 +168,7 @@ def _contradictions(
         return expected, np.zeros(len(targets), dtype=bool)
     spread = _NORMAL * float(np.median(np.abs(residuals[plausible])))
     opposite = (targets - middle) * (expected - middle) < 0.0
-    return expected, plausible & opposite & (np.abs(residuals) > CONTRADICTING * spread)
+    return expected, plausible & opposite & (np.abs(residuals) > MISPLACED * spread)
 
 
 def _taus(

@@ -109,11 +109,11 @@ def diagnose(
 ) -> Diagnosis:
     """Check how far the axis of labelled words can be trusted, and return a :class:`Diagnosis`.
 
-    Parameters are those of :func:`densray.fit_axis`.
+    The parameters mean the same as in :func:`densray.fit_axis`.
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     lexicon : Lexicon
     method : str or rotation, default="auto"
     pairs : pairs of words, optional

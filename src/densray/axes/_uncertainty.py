@@ -142,7 +142,7 @@ class Uncertainty:
         )
 
     def contrast_variance(self, axis: Vector, difference: Vector) -> float:
-        """Return the variance of the score of a difference of two mean rows, over other seeds of the same kind.
+        """Return the variance that other seeds of the same kind would cause in the score difference of two mean rows.
 
         The length of the coefficients varies as well here. If an axis tilts by chance towards the difference, the unit
         axis hardly varies along it, and its error would be far too small.

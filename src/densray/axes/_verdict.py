@@ -74,7 +74,7 @@ def judge(
     auc: float,
     auc_low: float,
     auc_high: float,
-    p_value: float | None,
+    p_value: float,
     reliability: float,
     reliability_low: float,
     reliability_high: float,
@@ -87,10 +87,11 @@ def judge(
 ) -> Verdict:
     """Return the verdict on an axis from its held-out AUC, permutation p, reliability and seed angle (degrees).
 
-    Without a permutation test (``p_value=None``), the grade depends on AUC and reliability only, and the line says so.
-    The advice depends on the number of seeds on each side, and on seeds that score on the wrong side when they are left
-    out. `noun` is the word for a row. If rows are held out in `n_groups` groups, at most half as many as there are
-    rows, groups are counted instead of rows: many rows of a few authors are a few draws.
+    An axis is graded "none" or "unclear" if shuffled labels do as well, or if the interval of its AUC contains 0.5. All
+    commands judge an axis here, by the same test, so their grades agree. The advice depends on the number of seeds on
+    each side, and on seeds that score on the wrong side when they are left out. `noun` is the word for a row. If rows
+    are held out in `n_groups` groups, at most half as many as there are rows, groups are counted instead of rows: many
+    rows of a few authors are a few draws.
 
     >>> seeds = {"n_high": 7, "n_low": 7, "seed_angle": 12.3, "p_value": 0.004}
     >>> steady = {"reliability": 0.9, "reliability_low": 0.84, "reliability_high": 0.94}
@@ -108,11 +109,14 @@ more seeds. “correct” contradicts the other seeds.'
     grouped = n_groups is not None and 2 * n_groups <= n_seeds
     n_draws, draws = (n_groups, "groups") if grouped and n_groups is not None else (n_seeds, "seeds")
     seeds = "seeds" if noun == "word" else f"labelled {noun}s"
-    by_chance = p_value is not None and p_value > SIGNIFICANT_P
-    unclear = by_chance and n_draws < UNCLEAR_SEEDS and auc_high >= FAIR_SHARE
+    by_chance, at_random = p_value > SIGNIFICANT_P, auc_low <= 0.5
+    failed = by_chance or at_random
+    unclear = failed and n_draws < UNCLEAR_SEEDS and auc_high >= FAIR_SHARE
     chance = (
         f"unseen {noun}s lie on the wrong side, as happens after the difference between the lists was erased"
         if turned
+        else f"it may rank unseen {noun}s at random"
+        if not by_chance
         else f"shuffled labels do as well, as they may with so few {draws}"
         if unclear
         else "shuffled labels do as well"
@@ -122,19 +126,14 @@ more seeds. “correct” contradicts the other seeds.'
     if math.isfinite(reliability_low):
         kept += f" ({show_share(reliability_low)} to {show_share(reliability_high)})"
     marks = {
-        chance: "unclear" if unclear else "none" if by_chance else "good",
-        (
-            f"it may order only {ordered} of 100 pairs of unseen {noun}s correctly"
-            if auc_low > 0.5
-            else f"it may rank unseen {noun}s at random"
-        ): _grade(auc_low),
+        chance: "unclear" if unclear else "none" if failed else "good",
+        f"it may order only {ordered} of 100 pairs of unseen {noun}s correctly": _grade(auc_low),
         f"other {seeds} would reproduce {kept} of the variation in scores": _grade(reliability),
     }
     grade = min(marks.values(), key=GRADES.index)
     limits = tuple(reason for reason, mark in marks.items() if mark == grade and grade != GRADES[-1])
-    test = "no permutation test" if p_value is None else f"permutation {show_p(p_value)}"
     figures = (
-        f"held-out AUC {show_estimate(auc, auc_low, auc_high, 2, marks=AUC_MARKS)}, {test}, "
+        f"held-out AUC {show_estimate(auc, auc_low, auc_high, 2, marks=AUC_MARKS)}, permutation {show_p(p_value)}, "
         f"reliability {show_reliability(reliability, reliability_low, reliability_high, 2)}, "
         f"seed angle {show_number(seed_angle, 0)}°"
     )

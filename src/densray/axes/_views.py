@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AxisChange(Result):
-    """Two orders of one vocabulary, compared.
+    """Comparison of two orders of one vocabulary.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ def axis_change(before: Induction, after: Induction, *, n_words: int = 10) -> Ax
     """
     if before.n_words != after.n_words:
         raise TaskError(
-            f"vocabularies of {before.n_words:,} and {after.n_words:,} words are given; one and the same is needed."
+            f"vocabularies of {before.n_words:,} and {after.n_words:,} words are given; both must be the same."
         )
     shift = standardized(after.scores.score) - standardized(before.scores.score)
     order = np.argsort(shift, kind="stable")

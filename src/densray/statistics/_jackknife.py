@@ -175,7 +175,8 @@ def axis_errors(
     """
     if n_refits is not None and n_refits < 2:
         raise TaskError(
-            Argument("n_resamples", n_refits), " is given; an error needs at least 2 refits, and 50 to be useful."
+            Argument("n_resamples", n_refits),
+            " is too small. A standard error needs at least 2 refits; use 50 or more.",
         )
     axis, random = np.asarray(rotation.components_[0], dtype=np.float64), np.random.default_rng(random_state)
     if is_closed_form(rotation, rows):

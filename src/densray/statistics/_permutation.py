@@ -85,7 +85,8 @@ def permutation_test(
     """Test how often shuffled labels order held-out rows as well as the real labels do."""
     if n_permutations is not None and n_permutations < 1:
         raise TaskError(
-            Argument("n_permutations", n_permutations), " is given; a test takes at least 1, and 19 to reach p = 0.05."
+            Argument("n_permutations", n_permutations),
+            " is too small. A test needs at least 1 permutation, and at least 19 to reach p = 0.05.",
         )
     if is_linear_in_labels(rotation, rows):
         usual = PERMUTATIONS_CLOSED if len(rows) <= MANY_ROWS else PERMUTATIONS_MANY
