@@ -246,12 +246,12 @@ def test_integer_weights_equal_repeated_rows(method, sample):
 
 
 def test_one_class_is_refused(method, sample):
-    with pytest.raises(LabelError, match=r"one label only, '1(\.0)?'"):
+    with pytest.raises(LabelError, match=r"all labels in y are '1(\.0)?'"):
         make(method).fit(sample[0], np.ones(120))
 
 
 def test_constant_scores_are_refused(method, sample):
-    with pytest.raises(LabelError, match="one label only"):
+    with pytest.raises(LabelError, match="all labels in y are"):
         make(method).fit(sample[0], np.full(120, 3.5))
 
 
@@ -343,7 +343,7 @@ def test_wrong_weights_are_refused(sample):
         LinearRotation().fit(X, y, sample_weight=np.ones(3))
     with pytest.raises(VectorError, match="not negative"):
         LinearRotation().fit(X, y, sample_weight=-np.ones(120))
-    with pytest.raises(LabelError, match="one label only"):  # the other class weighs nothing
+    with pytest.raises(LabelError, match="all labels in y are"):  # the other class weighs nothing
         DensRay().fit(X, y, sample_weight=(y > 0).astype(float))
 
 

@@ -173,7 +173,7 @@ def test_bad_collections_are_named(rows: Rows) -> None:
     frame = dd.from_pandas(pd.DataFrame(X), npartitions=5)
     with pytest.raises(LabelError, match="y comes in 2 blocks, X in 5"):
         DensRay().fit(frame, dd.from_pandas(pd.Series(y), npartitions=2))
-    with pytest.raises(LabelError, match="one label only"):
+    with pytest.raises(LabelError, match="all labels in y are"):
         DensRay().fit(da.from_array(X, chunks=700), np.ones(3000))
     with pytest.raises(VectorError, match="one vector per row"):
         DensRay().fit(da.from_array(y, chunks=700), y)

@@ -168,12 +168,12 @@ def test_unknown_parameters_are_refused(small, parameters):
 def test_what_signals_cannot_be_is_refused(small):
     X, y = small
     both = np.column_stack([y, y])
-    with pytest.raises(DensRayError, match="solver='exact' was given 2 signals"):
+    with pytest.raises(DensRayError, match="solver='exact' needs exactly one signal; 2 were given"):
         Densifier(solver="exact").fit(X, both)
     with pytest.raises(DensRayError, match="for 2 signals at width 6"):
         Densifier((1, 2, 3)).fit(X, both)
     both[:, 1] = np.nan
-    with pytest.raises(LabelError, match="signal 1 of y: y holds no label"):
+    with pytest.raises(LabelError, match="signal 1 of y: y has no labels"):
         Densifier().fit(X, both)
 
 

@@ -104,7 +104,7 @@ def test_statistics_of_another_form_or_method_are_not_merged():
 def test_rows_that_weigh_nothing_are_absent_everywhere(overlapping):
     X, y = overlapping
     weight = (y < 0).astype(float)
-    with pytest.raises(LabelError, match="one label only"):
+    with pytest.raises(LabelError, match="all labels in y are"):
         Densifier().fit(X, np.c_[y, y], sample_weight=weight)
     rotation = MeanDifference().partial_fit(X, y, sample_weight=weight)
     assert not hasattr(rotation, "components_")  # one class so far

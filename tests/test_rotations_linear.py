@@ -238,7 +238,7 @@ def test_models_that_do_not_fit_are_refused(scored):
         LinearRotation(RandomForestRegressor(n_estimators=2, random_state=0)).fit(X, y)
     with pytest.raises(DensRayError, match="scikit-learn estimator is needed"):
         LinearRotation(3).fit(X, y)
-    with pytest.raises(DensRayError, match="'lda' takes none"):
+    with pytest.raises(DensRayError, match="'lda' does not support it"):
         LinearRotation("lda").fit(X, y > 100, sample_weight=np.ones(80))
     with pytest.raises(LabelError, match="exactly two classes"):
         LinearRotation(LinearSVC()).fit(X, y)

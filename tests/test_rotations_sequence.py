@@ -65,9 +65,9 @@ def test_sequences_that_cannot_be_are_refused(concepts):
     X, Y = concepts
     with pytest.raises(DensRayError, match="3 names are given for 2 concepts"):
         SequentialRotation(names=["a", "b", "c"]).fit(X, Y)
-    with pytest.raises(DensRayError, match="2 concepts need as many axes"):
+    with pytest.raises(DensRayError, match="2 concepts need one axis each"):
         SequentialRotation(n_components=1).fit(X, Y)
-    with pytest.raises(LabelError, match="signal 1 of y: y holds one label only"):
+    with pytest.raises(LabelError, match="signal 1 of y: all labels in y are"):
         SequentialRotation().fit(X, np.column_stack([Y[:, 0], np.ones(300)]))
 
 
@@ -92,7 +92,7 @@ def test_words_without_a_partner_do_not_count():
     X = np.array([[1.0, 5.0], [-1.0, 5.0], [9.0, 9.0]])
     rotation = PairDirection().fit(X, [1, -1, 1], groups=["he", "he", "lonely"])
     np.testing.assert_allclose(rotation.components_, [[1.0, 0.0]], atol=1e-12)
-    with pytest.raises(LabelError, match="no group holds rows of both classes"):
+    with pytest.raises(LabelError, match="no group contains rows of both classes"):
         PairDirection().fit(X, [1, -1, 1], groups=["a", "b", "c"])
     with pytest.raises(LabelError, match=r"groups has shape \(2,\)"):
         PairDirection().fit(X, [1, -1, 1], groups=["a", "b"])

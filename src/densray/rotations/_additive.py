@@ -72,7 +72,8 @@ class AdditiveRotation(Rotation):
         """
         if hasattr(self, "components_") and getattr(self, "moments_", None) is None:
             raise NotAdditiveError(
-                "this rotation carries no statistics to add to (a saved file keeps the axes only). Fit it again."
+                "this rotation has no statistics to which rows could be added (a saved file contains only the axes). "
+                "Fit it again."
             )
         X = check_vectors(self, X, reset=not hasattr(self, "moments_"), fewest=1, finite=False)
         weight = check_weights(sample_weight, X)

@@ -195,7 +195,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if n_rows is not None and asked > n_rows:
             raise DensRayError(
                 Argument("n_components", asked),
-                f" is given for {n_rows} rows; fewer rows than axes cannot fix them.",
+                f" is given for {n_rows} rows; at least as many rows as axes are needed.",
                 Advice(" Use ", Argument("n_components"), f" <= {n_rows}, or None for a full basis."),
             )
         return int(asked)

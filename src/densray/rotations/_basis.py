@@ -22,7 +22,8 @@ def unit(direction: NDArray[Any]) -> NDArray[np.float64]:
         )
     if length == 0.0:
         raise LabelError(
-            "the direction found is zero: the labels do not move the mean vector. Check vectors and labels."
+            "the direction found is zero, because the mean vector does not depend on the labels. Check vectors and "
+            "labels."
         )
     return np.asarray(direction, dtype=np.float64) / length
 
@@ -44,7 +45,7 @@ def complete_basis(axes: NDArray[np.float64]) -> NDArray[np.float64]:
 def _reflect(axis: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows of the Householder reflection that takes the first unit vector to ± `axis`."""
     v = axis.copy()
-    v[0] += 1.0 if axis[0] >= 0.0 else -1.0
+    v[0] += 1.0 if axis[0] > -1e-9 else -1.0  # an entry that is zero but for rounding counts as zero
     H: NDArray[np.float64] = np.eye(axis.size) - (2.0 / (v @ v)) * np.outer(v, v)
     return H
 

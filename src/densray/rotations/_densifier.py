@@ -44,14 +44,14 @@ POLISHED_AXES = 6
 
 
 class Densifier(Rotation):
-    r"""Rotation whose first axes spread unlike pairs and gather like pairs, measured by length.
+    r"""Rotation whose first axes separate pairs with different labels, and draw pairs with equal labels together.
 
     .. math::
         \max_{Q^\top Q = I} \; \alpha_{\neq} \sum_{l(v) \neq l(w)} \| P Q d_{vw} \|
             - \alpha_{=} \sum_{l(v) = l(w)} \| P Q d_{vw} \|
 
-    (Rothe, Ebert & Schütze 2016 [1]_), where P keeps the axes reserved for the concept. For real scores the weights are
-    :math:`-l(v)\, l(w)`.
+    (Rothe, Ebert & Schütze 2016 [1]_; :class:`densray.DensRay` squares these lengths), where P keeps the axes reserved
+    for the concept. For real scores the weights are :math:`-l(v)\, l(w)`.
 
     Parameters
     ----------
@@ -61,8 +61,7 @@ class Densifier(Rotation):
     solver : {"auto", "exact", "sgd"}, default="auto"
         "exact" climbs the full objective over all pairs through rank sums, one axis after the other. It is
         deterministic and has no learning rate. On thousands of words, every start reaches the same maximum. On few
-        words there are several maxima, and the best of some 30 starts is taken (up to 100 rows, after a climb along the
-        corners of the objective): the best known maximum, without a proof that there is no better one. "sgd" is the
+        words there are several maxima. The best of about 30 starts is taken; there may be a better one. "sgd" is the
         published solver: mini-batches of pairs, several signals jointly. "auto" is "exact" for one signal and "sgd" for
         several.
     weights : "balanced" or (float, float), default="balanced"
@@ -168,7 +167,7 @@ class Densifier(Rotation):
         if self.solver == "exact":
             raise DensRayError(
                 Argument("solver", "exact"),
-                f" was given {shape[1]} signals; it takes one.",
+                f" needs exactly one signal; {shape[1]} were given.",
                 Advice(" Use ", Argument("solver", "sgd"), " for a joint rotation, or SequentialRotation."),
             )
         X = check_vectors(self, X, reset=True)

@@ -118,11 +118,26 @@ def polish(objective: SpreadObjective, q: Vector) -> tuple[Vector, float]:
     P, c = _pairs(objective)
     best, value = q, objective(q)[0]
     for start in (_climb_smoothed(P, c, q), q):
-        axis, reached, _, _ = ascend(objective, start, max_iter=100, tol=1e-12)
+        axis, reached = _climb_exactly(objective, start, max_iter=100)
         axis, reached = _climb_ridges(objective, axis, reached, P[c < 0.0])
         if reached > value:
             best, value = axis, reached
     return best, value
+
+
+def _climb_exactly(objective: SpreadObjective, q: Vector, *, max_iter: int) -> tuple[Vector, float]:
+    """Return the axis reached from `q` and its objective, exact to rounding where the order of the rows stays the same.
+
+    The objective is linear there, so its maximum is in the direction of the gradient.
+    """
+    q, value, _, _ = ascend(objective, q, max_iter=max_iter, tol=1e-12)
+    _, gradient = objective(q)
+    length = float(np.linalg.norm(gradient))
+    if length == 0.0:
+        return q, value
+    peak = gradient / length
+    at_peak, _ = objective(peak)
+    return (peak, at_peak) if at_peak >= value - 1e-14 * abs(value) else (q, value)
 
 
 def _pairs(objective: SpreadObjective) -> tuple[Matrix, Vector]:
@@ -172,7 +187,7 @@ def _climb_ridges(objective: SpreadObjective, q: Vector, value: float, like: Mat
         if not len(free) or np.linalg.norm(inside) == 0.0:
             continue
         within = SpreadObjective(objective.X @ free.T, objective.labels, objective.weights, objective.row_weight)
-        axis, reached, _, _ = ascend(within, inside / np.linalg.norm(inside), max_iter=200, tol=1e-12)
+        axis, reached = _climb_exactly(within, inside / np.linalg.norm(inside), max_iter=200)
         if reached > value:
             q, value = axis @ free, reached
     return q, value

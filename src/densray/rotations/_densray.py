@@ -49,9 +49,9 @@ class DensRay(AdditiveRotation):
         :math:`(\alpha_{\neq}, \alpha_{=})`; "balanced" weights each kind of pair by one over its number. Ignored for
         scores.
     normalize_differences : bool, default=False
-        Scale every difference to unit length first (section 2.4 of [1]_; the variant used in its experiments). This
-        needs :math:`O(n^2 d)` operations and cannot be updated with further rows; the plain form needs :math:`O(n d^2)`
-        and can.
+        Scale every difference to unit length first (section 2.4 of [1]_, and the experiments there). This needs
+        :math:`O(n^2 d)` operations and cannot be updated with further rows; the plain form needs :math:`O(n d^2)` and
+        can.
     center_labels : bool, default=True
         Subtract the mean of real scores first. The matrix :math:`A` depends on this. False gives the formula as printed
         in [1]_.

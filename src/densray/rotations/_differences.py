@@ -155,5 +155,7 @@ def _unlike_pairs_within(X: Array, labels: Labels, weight: Array | None, members
         A += unlike_pair_matrix(ClassMoments.of(take_rows(X, rows), signs, (-1.0, 1.0), weights))
         pairs += 1
     if pairs == 0:
-        raise LabelError("no group holds rows of both classes, so there is no pair. Check groups against y.")
+        raise LabelError(
+            "no group contains rows of both classes, so there are no pairs to compare. Check groups against y."
+        )
     return A

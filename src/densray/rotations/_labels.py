@@ -198,14 +198,14 @@ def _check_length(given: int, needed: int) -> None:
 def check_distinct(distinct: NDArray[Any], *, classes_only: bool) -> None:
     """Raise unless the distinct labels are two classes, or scores."""
     if len(distinct) == 0:
-        raise LabelError("y holds no label at all; at least two different ones are needed. Label some rows.")
+        raise LabelError("y has no labels; an axis needs at least two different labels. Label some rows.")
     if len(distinct) < 2:
         raise LabelError(
-            f"y holds one label only, {name_some(distinct.tolist())}: one class, or constant scores, has no axis. "
-            "Add rows of another label."
+            f"all labels in y are {name_some(distinct.tolist())}; an axis needs at least two different labels. Add "
+            "rows with another label."
         )
     if classes_only and len(distinct) > 2:
         raise LabelError(
-            f"y holds {len(distinct)} different labels ({name_some(distinct.tolist(), most=3)}); this method needs "
+            f"y has {len(distinct)} different labels ({name_some(distinct.tolist(), most=3)}); this method needs "
             "exactly two classes. Split scores at their median, or use a method for scores such as 'ridge'."
         )

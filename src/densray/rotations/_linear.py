@@ -62,15 +62,14 @@ class LinearRotation(Rotation):
         q = w / \|w\|, \qquad w \text{ the coefficients of the fitted model},
 
     completed to an orthogonal basis by one Householder reflection. Further axes come from repeating the fit in the
-    complement of the earlier ones, until the model is at chance there: its coefficients vanish, or the rows no longer
+    complement of the earlier ones, until nothing is left to fit there: the coefficients vanish, or the rows no longer
     differ. Axes after that complete the basis, with a warning.
 
     Parameters
     ----------
     estimator : str or scikit-learn estimator, default="ridge"
-        "ridge" (penalty from left-out scores in closed form, with no parameter to set), "svm", "svr", "logistic",
-        "linear",
-        "lda", "cca", or any linear estimator with ``coef_`` after ``fit``.
+        "ridge" (its penalty is chosen by leave-one-out in closed form), "svm", "svr", "logistic", "linear", "lda",
+        "cca", or any linear estimator with ``coef_`` after ``fit``.
     n_components : int or None, default=1
         Number of axes to find; None finds one and completes it to a lossless rotation.
     precision : {None, "float32", "float64"}, default=None
@@ -278,7 +277,8 @@ class LinearRotation(Rotation):
             weighs = sample_weight is None or has_fit_parameter(self.estimator, "sample_weight")
         if not weighs:
             raise DensRayError(
-                f"sample_weight was given, but {self.estimator!r} takes none. Leave it out, or use 'ridge' or 'svm'."
+                f"sample_weight is given, but {self.estimator!r} does not support it. Leave it out, or use 'ridge' or "
+                "'svm'."
             )
 
 

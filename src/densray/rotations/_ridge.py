@@ -111,7 +111,7 @@ def ridge_direction(
     if groups is not None:
         if not np.ptp(groups):
             raise LabelError(
-                "all rows are in one group, so that no row is left to choose the penalty of ridge with. Give at least "
+                "all rows are in one group, so no rows can be held out to choose the penalty of ridge. Give at least "
                 "two groups, or leave groups out."
             )
         correlations, between, n_mixed = rows.correlations_without_groups(
@@ -234,7 +234,7 @@ class _Rows:
         shrunk: NDArray[np.float64],
         groups: NDArray[np.int64],
     ) -> tuple[NDArray[np.float64], float, int]:
-        """Return these correlations with each row scored without its group, and the scatter of group means.
+        """Return :func:`left_out_correlations` with whole groups left out, and the scatter of group means.
 
         The means are those of groups with several labels; the number of these groups is returned last.
         """
@@ -259,8 +259,8 @@ class _Rows:
                 errors = np.linalg.solve(left, residual[..., None])[..., 0] / root[:, None]
             except np.linalg.LinAlgError as error:
                 raise VectorError(
-                    "the weights of the rows outside one group are almost zero compared with it, so an axis cannot be "
-                    "fitted without it. Raise their sample_weight, or leave groups out."
+                    "almost all the weight is on one group, so an axis cannot be fitted without that group. Raise the "
+                    "sample_weight of the other rows, or leave groups out."
                 ) from error
             # the prediction without the group, minus the mean of the other labels: w₋g (x - mean of the others)
             others = -np.sum(w * t, axis=1) / np.maximum(total - w.sum(axis=1), 1e-8)

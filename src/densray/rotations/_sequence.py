@@ -123,9 +123,9 @@ class SequentialRotation(Rotation):
         rotation: Rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
         if rotation.standardize:
             raise DensRayError(
-                "the rotation of a sequence has ",
+                "the rotation inside a SequentialRotation cannot have ",
                 Argument("standardize", True),
-                ", and the columns of a complement are not those of X.",
+                ", because its columns are not those of X.",
                 Advice(" Give ", Argument("standardize", True), " to the SequentialRotation instead."),
             )
         rotation.set_params(n_components=1)
@@ -148,7 +148,7 @@ class SequentialRotation(Rotation):
         count = self._count_axes(*shape)
         if n_concepts > shape[1] or (count is not None and count < n_concepts):
             raise DensRayError(
-                f"{n_concepts} concepts need as many axes; ",
+                f"{n_concepts} concepts need one axis each; ",
                 Argument("n_components", self.n_components),
                 f" at width {shape[1]} are fewer.",
                 Advice(" Raise ", Argument("n_components"), ", or give fewer columns of y."),
