@@ -5,7 +5,7 @@
     python scripts/measure_attacks.py --seed 7 fits        with that seed; without it a new one is drawn and printed
 
 The attacks are those of `tests/attacks.py` and `tests/attacks_on_*.py`. Wrong results and
-escaped exceptions are counted apart; the files that led to them are kept under ``build/attacks``.
+bad errors are counted apart; the files that led to them are kept under ``build/attacks``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _COLUMNS = {
     "tried": "tried",
     "refused": "refused with a message",
     "wrong": "wrong results",
-    "escaped": "escaped exceptions",
+    "escaped": "bad errors",
 }
 
 

@@ -271,6 +271,10 @@ def _recall_table(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+#: Names of the labels on the page.
+LABELS = {"lexis": "LexisNexis", "wiki": "Wikipedia", "de": "German", "en": "English", "es": "Spanish", "zh": "Chinese"}
+
+
 def _preserved_table(found: dict[str, Any]) -> str:
     lines = [
         "| documents | removed | within | rank correlation of similarities | ten neighbours that stay |",
@@ -281,7 +285,8 @@ def _preserved_table(found: dict[str, Any]) -> str:
             continue
         for removed, labels in found[part]["preserved"].items():
             for label, each in labels.items():
-                lines.append(f"| {name} | {removed} | {label} | {each['spearman']:.3f} | {each['neighbours']:.2f} |")
+                figures = f"{each['spearman']:.3f} | {each['neighbours']:.2f}"
+                lines.append(f"| {name} | {removed} | {LABELS[label]} | {figures} |")
     return "\n".join(lines)
 
 

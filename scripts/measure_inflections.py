@@ -125,9 +125,10 @@ def measure(name: str, space: WordSpace, numbers: range, groups: str | None) -> 
         test = permutation_test(rotation, rows, n_permutations=PERMUTATIONS, random=np.random.default_rng(0))
         grade = "none"
         if test.p_value <= SIGNIFICANT:
-            axis = Axis.fit(find_rows(used, lexicon, AxisOptions(groups=groups, any_case=False)))
-            axis.measure_errors()
-            grade = axis.verdict_with(test.p_value, []).grade
+            axis = Axis.fit(
+                find_rows(used, lexicon, AxisOptions(groups=groups, any_case=False, n_permutations=PERMUTATIONS))
+            )
+            grade = axis.quick_verdict().grade
         found.append([test.p_value, grade])
     return found
 

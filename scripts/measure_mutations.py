@@ -579,7 +579,7 @@ def try_named(path: str, old: str, new: str, reach: Mapping[str, Any]) -> dict[s
 
 
 def tables() -> dict[str, str]:
-    """Return the tables of the page on reliability: counts by area, and what no test noticed."""
+    """Return the tables of the page on robustness: counts by area, and what no test noticed."""
     samples = list(json.loads(DATA.read_text("utf-8"))["samples"].values())
     titles = ("area", "possible", "sample", "tried", "same result", "noticed at first", "share at first", "noticed now")
     lines = [f"| {' | '.join(titles)} |", "| --- |" + " ---: |" * (len(titles) - 1)]

@@ -983,8 +983,8 @@ def sizes_shown(numbers: Record) -> str:
 POLICY_TITLES = {
     "mean-difference": "the mean difference", "pair-direction": "pair direction", "densray-unit": "DensRay",
     "with neighbours": "seeds and neighbours", "method by spread": "the method along which the items spread most",
-    "suggested": f"{N_SUGGESTED} suggested words per end, the nearest",
-    "suggested, spread": f"{N_SUGGESTED} suggested words along which the items spread most",
+    "suggested": f"seeds and the {N_SUGGESTED} nearest suggested words per end",
+    "suggested, spread": f"seeds and {N_SUGGESTED} suggested words per end along which the items spread most",
 }  # fmt: skip
 
 
@@ -993,7 +993,7 @@ def feedback_shown(numbers: Record) -> str:
     rows = []
     for row in numbers["feedback"]:
         instead = "`auto`" if row["instead"] == "ridge" else "the seeds alone"
-        title = f"{POLICY_TITLES[row['policy']]} instead of {instead}"
+        title = f"{POLICY_TITLES[row['policy']]}, instead of {instead}"
         rows.append([title, *(within(row[name], "gain") for name in PARTS)])
     counts = [numbers["feedback"][0][name]["scales"] for name in PARTS]
     header = [f"{title} ({count} scales)" for title, count in zip(PARTS.values(), counts, strict=True)]
@@ -1131,25 +1131,28 @@ def scope(numbers: Record) -> str:
     }
     ranges = {method: f"{two(min(values))} to {two(max(values))}" for method, values in found.items()}
     return (
-        f"**In short:** an axis from a few seed words agrees with people only in part. Its median correlation with "
+        "**In short:** an axis from a few seed words agrees with people only in part. Its median correlation with "
         f"ratings is {ranges['mean-difference']} on the scales of Grand et al. (2022), such as the size of animals or "
-        f"the danger of sports, in word vectors and a sentence encoder. With ten rated items in addition to the "
-        f"words, the median is {ranges['ten ratings and seeds']}. With hundreds of ratings it is "
-        f"{ranges['hundreds']}, on word norms: published mean ratings of thousands of words, such as concreteness. If "
-        f"the lists have three words per end, the fit of an axis to its lists does not predict whether people agree "
-        f"with it. For longer lists this is open.\n\n"
-        f"We measured {count} scales in {len(SPACES)} spaces, with {len(METHODS)} ways to find an axis. Every number "
-        "on this page comes from `docs/people.json`, which `make results-people` recomputes."
+        "the danger of sports, in word vectors and a sentence encoder. With ten rated items in addition to the words, "
+        f"the median is {ranges['ten ratings and seeds']}. With hundreds of ratings it is {ranges['hundreds']}, on "
+        "word norms: published mean ratings of thousands of words, such as concreteness. If the lists have three words "
+        "per end, the fit of an axis to its lists does not predict whether people agree with it. For longer lists this "
+        f"is open.\n\nWe measured up to {count} scales in each of {len(SPACES)} spaces, with up to {len(METHODS)} ways "
+        "to find an axis. Every number on this page comes from `docs/people.json`, which `make results-people` "
+        "recomputes."
     )
 
 
 def apart(numbers: Record, method: str) -> float:
-    """Return how far a method and the mean difference differ on nine of ten scales, in the space where that is most."""
+    """Return below how much a method and the mean difference differ on nine of ten scales, in every space.
+
+    It is rounded up, so that "less than" is true of the number as shown.
+    """
     found = []
     for space in SPACES:
         part = [r["methods"] for r in numbers["records"] if r["space"] == space and "methods" in r]
         found.append(np.quantile([abs(m[method]["r"] - m["mean-difference"]["r"]) for m in part], 0.9))
-    return float(max(found))
+    return float(np.ceil(100 * max(found)) / 100)
 
 
 def gain_row(numbers: Record, space: str, method: str, other: str) -> str:
@@ -1185,18 +1188,18 @@ def findings(numbers: Record) -> str:
     wide = [row for row in numbers["spread"] if row["from"] == BINS[-2] and row["space"] != "smollm2"]
     narrow = [row for row in numbers["spread"] if row["from"] == 0.0 and row["space"] != "smollm2"]
     lines = [
-        f"- **Axes from seed words agree with people only in part.** On Grand's scales, with three words per end, the "
-        f"median correlation is {listed(numbers, 'grand', 'mean-difference')}. Raters disagree: for the "
-        f"median scale, the highest correlation to expect is {two(float(np.sqrt(ceiling)))}. "
+        "- **Axes from seed words agree with people only in part.** On Grand's scales, with three words per end, the "
+        f"median correlation is {listed(numbers, 'grand', 'mean-difference')}. Disagreement among raters does not "
+        f"explain this: for the median scale, the highest correlation to expect is {two(float(np.sqrt(ceiling)))}. "
         f"Taken one by one, {above}.",
-        f"- **Ten ratings together with the seed words do better than either alone.** On the items that were not "
-        f"rated, the median is {listed(numbers, 'grand', 'ten ratings and seeds')}. With ten ratings alone it is "
-        f"{listed(numbers, 'grand', 'ten ratings')}. The median gain over ten ratings alone is {seed_gain} in the "
-        f"four spaces, in the same order. In {sure} it is beyond chance. But we chose how to combine "
-        f"seeds and ratings in GoogleNews "
-        f"and GloVe 6B, so the results in these two spaces may be too good. Seeds that do not fit their scale can do "
-        f"harm. For formality and complexity (two scales), ten ratings with our seeds reach "
-        f"{listed(numbers, 'style', METHODS[6])}. Ten ratings alone reach {listed(numbers, 'style', 'ten ratings')}.",
+        "- **On Grand's scales, ten ratings together with the seed words do better than either alone.** On the items "
+        f"that were not rated, the median is {listed(numbers, 'grand', 'ten ratings and seeds')}. With ten ratings "
+        f"alone it is {listed(numbers, 'grand', 'ten ratings')}. The median gain over ten ratings alone is "
+        f"{seed_gain} in the four spaces, in the same order. In {sure} it is beyond chance. But we chose how to "
+        "combine seeds and ratings in GoogleNews and GloVe 6B, so the results in these two spaces may be too good. "
+        "Seeds that do not fit their scale can do harm. For formality and complexity (two scales), ten ratings with "
+        f"our seeds reach {listed(numbers, 'style', METHODS[6])}. Ten ratings alone reach "
+        f"{listed(numbers, 'style', 'ten ratings')}.",
         f"- **Hundreds of ratings do better than seed words, and much better where seed words do badly.** On the "
         f"norms the median with hundreds of ratings is {listed(numbers, 'norms', 'hundreds')}. With seed words it is "
         f"{listed(numbers, 'norms', 'mean-difference')}. If seeds do well, ratings add little. For the gender of "
@@ -1204,23 +1207,23 @@ def findings(numbers: Record) -> str:
         f"seed words it is {listed(numbers, 'garg', 'mean-difference')}.",
         f"- **The method hardly matters.** If ridge replaces the mean difference, the correlation changes by less than "
         f"{two(apart(numbers, 'ridge'))} on nine scales in ten. If DensRay replaces it, the change is less "
-        f"than {two(apart(numbers, 'densray-unit'))}. If pair direction replaces it, the change is up to "
-        f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, up or down, and the median gain is "
+        f"than {two(apart(numbers, 'densray-unit'))}. With pair direction, the change is less than "
+        f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, in either direction. Its median is near 0: "
         f"{pair_gain} in the four spaces.",
-        f"- **For short lists the verdict does not predict whether people agree.** On the scales of Grand that were "
-        f"not used to select anything, we computed the rank correlation of three numbers with agreement. It is "
-        f"{within(reliable['grand'], 'rho')} for the reliability, "
-        f"{within(auc['grand'], 'rho')} for the held-out AUC, and {within(pair['grand'], 'rho')} for PairDir. (PairDir "
-        f"takes the difference vector of each pair of seeds, and averages the cosines between these vectors.) "
-        f"Nearly all these lists have three words per end, so these predictors hardly vary. On the other sets, half "
-        f"of which have longer lists, the rank correlations are positive "
-        f"({within(reliable['others'], 'rho')}, {within(auc['others'], 'rho')}, {within(pair['others'], 'rho')}), "
-        f"but there are only {pair['others']['scales']} scales.",
-        f"- **The spread of the rated items along the axis predicts agreement a little.** In the three spaces other "
+        "- **For short lists the verdict does not predict whether people agree.** On the scales of Grand that were "
+        "not used for a choice, we correlated three statistics of the axis with its agreement with people. The rank "
+        f"correlation is {within(reliable['grand'], 'rho')} for the reliability, {within(auc['grand'], 'rho')} for "
+        f"the held-out AUC, and {within(pair['grand'], 'rho')} for PairDir. (PairDir takes the difference vector of "
+        "each pair of seeds, and averages the cosines between these vectors.) Nearly all these lists have three words "
+        f"per end, so these predictors hardly vary. On the {pair['others']['scales']} scales of the other sets, seven "
+        f"of which have longer lists, the rank correlations are {within(reliable['others'], 'rho')}, "
+        f"{within(auc['others'], 'rho')} and {within(pair['others'], 'rho')}: too uncertain to tell.",
+        "- **The spread of the rated items along the axis predicts agreement a little.** In the three spaces other "
         f"than SmolLM2, its rank correlation with agreement is {within(all_grand, 'rho')} on Grand and "
         f"{within(all_others, 'rho')} on the other sets. Without the scales of gender it is "
-        f"{within(no_gender, 'rho')} and {within(others_no_gender, 'rho')}. For axes along which the items spread at "
-        f"least {BINS[-2]:g} times as much as along an average dimension, the median agreement is "
+        f"{within(no_gender, 'rho')} on Grand and {within(others_no_gender, 'rho')} on the other sets. On every other "
+        f"feature of Grand it is {within(by_name['Grand, every other feature'], 'rho')}. For axes along which the "
+        f"items spread at least {BINS[-2]:g} times as much as along an average dimension, the median agreement is "
         f"{', '.join(two(row['median']) for row in wide)} in the three spaces. For axes along which they spread less "
         f"than along an average dimension, it is {', '.join(two(row['median']) for row in narrow)}. In SmolLM2 the "
         f"spread predicts nothing ({within(no_meaning, 'rho')}).",
@@ -1300,11 +1303,15 @@ def claims_shown(numbers: Record) -> str:
 def verdict_shown(numbers: Record) -> str:
     """Return what the verdict says of people, for the page on trust."""
     total = sum(row["axes"] for row in numbers["grades"])
-    grades = ", ".join(f"{row['axes']} “{row['grade']}” (median r {two(row['median'])})" for row in numbers["grades"])
+    titles = {"unclear": "too few to tell"}
+    grades = ", ".join(
+        f"{row['axes']} “{titles.get(row['grade'], row['grade'])}” (median r {two(row['median'])})"
+        for row in numbers["grades"]
+    )
     by_name = {row["scales"]: row["mean-difference"] for row in numbers["robustness"]}
     improved = " and ".join(
-        f"{row['better']:.0%} of the axes called “{row['grade']}” (median r {two(row['median'])} → "
-        f"{two(row['with_ratings'])})"
+        f"{row['better']:.0%} of the axes called “{titles.get(row['grade'], row['grade'])}” "
+        f"(median r {two(row['median'])} → {two(row['with_ratings'])})"
         for row in numbers["grades"]
         if row["axes"] >= 10
     )
@@ -1312,12 +1319,13 @@ def verdict_shown(numbers: Record) -> str:
         f"The verdict is about the word lists and not about people. We fitted {total} axes in four spaces from seed "
         f"words that were published, or written down before anything was scored, and correlated their scores with "
         f"human ratings (r). The verdicts are {grades}. Nearly all "
-        f"of these lists have only three words per end, which is too few to tell. Even so, some of the axes agree well "
-        f"with people. Adding ten rated items to the seed words improves {improved}. Only one number is consistently "
-        f"related to agreement with people: the spread of the rated *items* along the axis. In three of the four "
-        f"spaces, the relation has the same sign on every set of ratings. Its rank correlation with agreement is "
-        f"{within(by_name['Grand, all'], 'rho')} on the scales of Grand et al. (2022) and "
-        f"{within(by_name['other sets'], 'rho')} on the other sets. The grade does not use this spread, because "
+        f"of these lists have only three words per class, too few to tell. Even so, some of the axes agree well "
+        f"with people. Adding ten rated items to the seed words improves {improved}. Only one number is related to "
+        f"agreement with people in most cases: the spread of the rated *items* along the axis. In three of the four "
+        f"spaces (all but SmolLM2), the relation is positive on every set of ratings. In these three, the rank "
+        f"correlation between spread and agreement is {within(by_name['Grand, all'], 'rho')} on the scales of Grand "
+        f"et al. (2022) and {within(by_name['other sets'], 'rho')} on the other sets of ratings ({{doc}}`people`). In "
+        f"SmolLM2 it is {within(by_name['SmolLM2, all sets'], 'rho')}. The grade does not use this spread, because "
         f"the grade is computed without the items, and because these intervals are wide."
     )
 

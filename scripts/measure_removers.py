@@ -435,8 +435,10 @@ def summarize(results: dict[str, dict[str, float]]) -> dict[str, float]:
     """Return the figures of one remover on one set: means over halvings, and the strongest probe of each kind."""
     means = {key: float(np.mean([found[key] for found in results.values()])) for key in next(iter(results.values()))}
     curved = {key: value for key, value in means.items() if key.startswith(("cv ", "transfer ")) and key not in LINEAR}
+    axes = [found["n_axes"] for found in results.values()]
     return {
-        "n_axes": means["n_axes"],
+        "fewest_axes": min(axes),
+        "most_axes": max(axes),
         "linear": means["cv linear"],
         "rbf": means["cv rbf"],
         "strongest": max(curved.values()),
@@ -557,6 +559,16 @@ def interval(values: list[float]) -> str:
     return f"{mean:.2f} [{max(mean - half, 0):.2f}, {min(mean + half, 1):.2f}]"
 
 
+def remark_on(remover: str, concepts: list[dict[str, float]]) -> str:
+    """Return what the name of a remover does not say: it was measured for gender only, or stopped earlier."""
+    if remover == "hard":
+        return " (gender)"
+    if not remover.startswith("inlp"):
+        return ""
+    fewest, most = min(one["fewest_axes"] for one in concepts), max(one["most_axes"] for one in concepts)
+    return f" (stopped after {fewest:g})" if fewest == most else f" (stopped after {fewest:g} to {most:g})"
+
+
 def tables() -> dict[str, str]:
     """Return the tables of the page in Markdown."""
     found = summaries()
@@ -572,8 +584,9 @@ def tables() -> dict[str, str]:
         for remover, concepts in found[kind].items():
             columns = [interval([one[key] for one in concepts.values()]) for key in ("linear", "rbf", "strongest")]
             kept = np.mean([one["neighbours"] for one in concepts.values()])
-            only = " (gender)" if remover == "hard" else ""
-            lines.append(f"| {remover}{only} | {' | '.join(columns)} | {kept:.2f} |")
+            lines.append(
+                f"| {remover}{remark_on(remover, list(concepts.values()))} | {' | '.join(columns)} | {kept:.2f} |"
+            )
         made[f"removers-{number + 1}"] = "\n".join(lines) + "\n"
     chosen = ["nothing", "mean-difference", "leace", "covariance-difference, 20%", "random, 20%"]
     lines = ["| vectors | concept | " + " | ".join(chosen) + " |", "| --- | --- |" + " ---: |" * len(chosen)]
@@ -591,7 +604,7 @@ SHOWN = {
     "mean-difference": ("one direction: mean difference, DensRay, LEACE", "BLUE", "square"),
     "densray-unit": ("one direction: mean difference, DensRay, LEACE", "BLUE", "square"),
     "leace": ("one direction: mean difference, DensRay, LEACE", "BLUE", "square"),
-    "inlp:10": ("INLP, 10 directions", "GREEN", "triangle-up"),
+    "inlp:10": ("INLP, 1 to 4 directions", "GREEN", "triangle-up"),
     "ridge:30": ("ridge, 30 directions", "ORANGE", "diamond"),
     CHOSEN: ("covariance difference, 5 to 40%", "VERMILLION", "triangle-down"),
     "gradient": ("gradient, 20%", "PURPLE", "triangle-right"),

@@ -60,7 +60,7 @@ def test_lists_of_pairs_are_a_set_with_all_their_words() -> None:
         (" \n\t\n", "set.txt: the file is empty"),
         (": a\nhe she\n", "line 2: 'he she' has 2 words; a question has four"),
         (": a\n: b\na b c d\n", "section 'a' has no question"),
-        (": a\na b c d\n: a\n", "line 3: section 'a' begins a second time"),
+        (": a\na b c d\n: a\n", "line 3: section 'a' occurs twice"),
         (":\na b c d\n", "line 1: a section without a name"),
         ("he\tshe\nking\n", "line 2: 'king' is not a query and its answer"),
         ("he\tshe\nking\t/\n", "line 2: .* is not a query and its answer"),

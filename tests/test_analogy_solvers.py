@@ -210,5 +210,5 @@ def test_an_unknown_solver_or_rotation_is_named_with_the_known_ones(space: WordS
         make_solver("lrcoss", space)
     with pytest.raises(DensRayError, match="rotation 'densrai'"):
         IntCos(space, rotation="densrai")
-    with pytest.raises(TaskError, match="no axis"):
+    with pytest.raises(TaskError, match="does not fit an axis"):
         make_solver("lrcos", space, rotation="svm")

@@ -190,14 +190,12 @@ def test_induce_says_how_far_the_axis_can_be_trusted(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = ["-o", str(tmp_path / "a.csv"), "--overwrite"]
-    by_words = run_for_json(
-        capsys, "induce", *paths_of(files, "space.txt", "lexicon.tsv"), *output, "--n-resamples", "20"
-    )
+    by_words = run_for_json(capsys, "induce", *paths_of(files, "space.txt", "lexicon.tsv"), *output)
     by_axis = run_for_json(capsys, "induce", *paths_of(files, "space.txt", "axis.safetensors"), *output)
     fitted = run_for_json(capsys, "diagnose", *paths_of(files, "space.txt", "lexicon.tsv"), *QUICK)
     assert by_axis["verdict"] == fitted["verdict"]
-    untested = fitted["verdict"]["line"].replace("permutation p = 0.050", "no permutation test")
-    assert by_words["verdict"]["line"] == untested != fitted["verdict"]["line"]
+    assert by_words["verdict"]["grade"] == fitted["verdict"]["grade"]
+    assert "permutation p = 0.0" in by_words["verdict"]["line"]
     assert by_axis["even_odds"] == pytest.approx(by_words["even_odds"])
 
 
@@ -341,6 +339,7 @@ def test_two_lists_stand_for_a_lexicon(files: Path, tmp_path: Path, capsys: pyte
         (["--high", "good"], "--high was given without --low"),
         (["lexicon.tsv", "--high", "a", "--low", "b"], "with --high and --low. Give a LEXICON or the two lists"),
         (["--high", "nowhere.txt", "--low", "b"], "--high nowhere.txt: there is no such file"),
+        (["--high", "nowhere.xlsx", "--low", "b"], "--high nowhere.xlsx: there is no such file"),
         (["--high", " , ", "--low", "b"], "--high contains no word"),
         (["--high", "a", "--low", "b", "--word-column", "0"], "--word-column was given with --high and --low"),
         ([], "For a space of words, give a LEXICON, or --high and --low"),
@@ -507,7 +506,7 @@ def test_bad_input_is_one_line(labelled: Path, capsys: pytest.CaptureFixture[str
     assert "it takes one" in _refusal(capsys, "evaluate", "lexicon", space, lexicon, lexicon, "--test", lexicon)
     assert "--any-case" in _refusal(capsys, "evaluate", "lexicon", space, labelled / "upper.tsv")
     assert "list of integers" in _refusal(capsys, "evaluate", "stability", space, lexicon, "--sizes", "many")
-    said = "--sizes 8,999 is given; a sample has from 2 to 150 words"
+    said = "--sizes 8,999 is given; sizes from 2 to 150 are possible"
     assert said in _refusal(capsys, "evaluate", "stability", space, lexicon, "--sizes", "8,999")
     assert "NAME=SPACE" in _refusal(capsys, "reproduce", "table1", "--space", "fr")
 
@@ -634,3 +633,14 @@ def test_splits_can_be_repeated_and_the_training_limit_lifted(
     assert near["coverage"] == all_words["coverage"]
     assert all_words["protocol"]["training_limit"] is None
     assert "without --test" in _refusal(capsys, *once, "--repeats", "2", "--test", lexicon)
+
+
+def test_score_names_unused_seeds_and_the_high_end(capsys: pytest.CaptureFixture[str]) -> None:
+    high, low = "good,nice,great,happy,zzzqq", "bad,good,awful,sad,terrible"
+    asked = ["score", "googlenews-26k", "--high", high, "--low", low, "wonderful", "--label-names", "foul,fair"]
+    assert run(asked) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "words missing: 1: zzzqq; words left out, their labels conflict: 1: good." in shown
+    assert shown.count("Words of “fair” score high, words of “foul” score low.") == 1
+    found = run_for_json(capsys, *asked)
+    assert (found["seeds_missing"], found["seeds_set_aside"]["conflicting"]) == (["zzzqq"], ["good"])

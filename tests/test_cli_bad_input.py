@@ -357,7 +357,7 @@ def test_two_seeds_are_not_sent_to_an_option_of_another_command(
     (folder / "seeds.tsv").write_text("good1\t1\nbad1\t-1\n")
     monkeypatch.chdir(folder)
     message = refused([*command_line.split(), "space.densray", "seeds.tsv"], capsys)
-    assert "at least two of each. Add rows." in message
+    assert "at least two of each are needed to hold some out. Add rows." in message
     assert "judge" not in message
 
 

@@ -145,7 +145,7 @@ def test_erasing_every_axis_is_refused_and_a_share_of_all_is_not(
     Axis.of(DensRay().fit(X, y), space=space).save("axis.safetensors")
     erase = ["erase", "space.txt", "axis.safetensors", "-o", "out.txt", "--n-axes"]
     assert run([*erase, "3"]) == 2
-    assert "leaves vectors of zeros" in capsys.readouterr().err
+    assert "leaves only zeros" in capsys.readouterr().err
     assert not Path("out.txt").exists()
     assert run([*erase, "3", "--strength", "0.5"]) == 0
     assert run([*erase, "2", "--overwrite"]) == 0

@@ -100,7 +100,7 @@ def test_layers_are_compared_with_figure_and_report(
     assert run(["model", "layers", str(files / "states"), *QUICK, "--layers", "1,2", "--standardize"]) == 0
     shown = capsys.readouterr().out
     assert "The layer chosen inside the folds" in shown
-    assert "Held-out AUROC by layer" in shown
+    assert "Held-out AUC by layer" in shown
     assert "36 texts in 18 groups" in shown
 
 
@@ -260,10 +260,10 @@ REMOVE = ("model", "remove", "model", "texts.csv")
         ((*STATES, "plain.txt", "-o", "plain.txt"), "is a file. Name the folder"),
         ((*STATES, "plain.txt", "-o", "absent/states"), "does not exist"),
         ((*STATES, "plain.txt", "-o", "states"), "holds other states"),
-        (("model", "read", "one-block", "plain.txt", "-o", "NEW"), "no list of blocks"),
+        (("model", "read", "one-block", "plain.txt", "-o", "NEW"), "no list of two or more blocks"),
         (("model", "read", "full", "plain.txt", "-o", "NEW"), "not the folder of a model"),
         (("model", "read", "plain.txt", "plain.txt", "-o", "NEW"), "a model is a .gguf file"),
-        ((*LAYERS, "sides.csv"), "at least two of each"),
+        ((*LAYERS, "sides.csv"), "at least two groups with each"),
         ((*LAYERS, "one-class.txt"), "two classes are needed"),
         ((*LAYERS, "--layers", "7"), "layer 7 is not among those read"),
         ((*LAYERS, "--methods", "rigde"), "method 'rigde' is unknown"),
@@ -278,12 +278,12 @@ REMOVE = ("model", "remove", "model", "texts.csv")
         ((*REMOVE, "--texts", "plain.txt", "--probe", "plain.txt"), "plain.txt has 0 kinds of labels"),
         ((*REMOVE, "--high", "he"), "Give both words"),
         ((*REMOVE, "--high", "he", "--low", "she"), "Give it with --ordinary"),
-        ((*REMOVE, "--preserve", "texts.csv"), "Give --high and --low too"),
+        ((*REMOVE, "--preserve", "texts.csv"), "--preserve needs --high and --low"),
         (("model", "remove", "model", "plain.txt"), "plain.txt has 0 kinds of labels"),
         (("model", "remove", "model", "absent.safetensors", "--generate", "the"), "no such file"),
         (("model", "remove", "model", "absent.safetensors"), "nothing is asked for"),
         (("model", "remove", "model", "absent.safetensors", "--preserve", "texts.csv"), "learned already"),
-        (("model", "remove", "encoder", "texts.csv", "--generate", "the"), "no head for next tokens"),
+        (("model", "remove", "encoder", "texts.csv", "--generate", "the"), "does not predict next tokens"),
     ],
 )
 def test_bad_input_is_one_line_that_names_it(
@@ -470,10 +470,10 @@ def test_definitions_are_judged_of_a_saved_removal_too(
         (("model", "remove", "model", "absent.csv", *ORDINARY), "absent.csv: no such file"),
         ((*LEARN, "--ordinary", "absent.txt"), "absent.txt: no such file"),
         (("model", "remove", "model", "empty.txt", *ORDINARY), "the file is empty"),
-        (("model", "remove", "model", "header.csv", *ORDINARY), "no row below it"),
+        (("model", "remove", "model", "header.csv", *ORDINARY), "only a line of column names"),
         (("model", "remove", "model", "one.txt", *ORDINARY), "1 prompt is given; at least three are needed"),
         ((*LEARN, "--ordinary", "one.txt"), "1 ordinary text is given"),
-        (("model", "remove", "encoder", "prompts.csv", *ORDINARY), "no head for next tokens"),
+        (("model", "remove", "encoder", "prompts.csv", *ORDINARY), "does not predict next tokens"),
         (("model", "remove", "absent", "prompts.csv", *ORDINARY), "absent cannot be loaded"),
         ((*LEARN, "--text-column", "prompt"), "no column 'prompt' among text, label, group, template"),
         ((*LEARN, "--template-column", "form"), "Name one with --template-column"),
@@ -540,10 +540,13 @@ def test_a_place_where_nothing_can_be_written_is_refused_before_a_model_is_loade
         ((*SWEEP, "--prompts", "one-class.csv", "--texts", "ordinary.txt"), "not all have the same label"),
         ((*SWEEP, *TESTS, "--texts", "one.txt"), "36 prompts in 6 groups and 1 texts"),
         ((*SWEEP, *TESTS, "--definitions", "one-class.csv"), "has 1 kinds of labels; two are needed: 1 where 'he'"),
-        ((*SWEEP, *TESTS, "--probe", "few.csv"), "few.csv has 4 texts of one label, in 4 groups. A probe needs 5"),
-        ((*SWEEP, *TESTS, "--others", "nested.csv"), "in 1 groups"),
+        (
+            (*SWEEP, *TESTS, "--probe", "few.csv"),
+            "few.csv: the rarer label has 4 texts, in 4 groups. A probe needs at least 5",
+        ),
+        ((*SWEEP, *TESTS, "--others", "nested.csv"), "in 1 group."),
         ((*SWEEP, *TESTS, "--strengths", "half"), "not a comma-separated list of numbers"),
-        ((*SWEEP, *TESTS, "--strengths", ","), "nothing is given to try"),
+        ((*SWEEP, *TESTS, "--strengths", ","), "there is nothing to try"),
         ((*SWEEP, *TESTS, "--strengths", "1,inf"), "a finite number is needed"),
         ((*SWEEP, *TESTS, "--layers", "2"), "layer 2 is not among those"),
         ((*SWEEP, *TESTS, "-o", "front.txt"), "front.txt"),

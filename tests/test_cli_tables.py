@@ -343,3 +343,11 @@ def test_axes_of_several_classes_keep_the_names_of_the_classes_and_are_suggested
     assert (tmp_path / "party-Grün.safetensors").is_file()
     assert run(["score", str(docs), str(axis), "-o", str(tmp_path / "scored.csv")]) == 2
     assert "party-Grün.safetensors" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("by", [[], ["--by", "year"]])
+def test_a_scored_table_says_once_which_end_is_high(by, folder, tmp_path, capsys) -> None:
+    target = str(tmp_path / "scored.parquet")
+    assert run(["score", str(folder / "docs.parquet"), str(folder / "party.safetensors"), "-o", target, *by]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count("Rows of “right” score high, rows of “left” score low.") == 1

@@ -236,5 +236,5 @@ def test_an_object_with_an_encode_method_is_an_encoder() -> None:
 def test_an_encoder_that_gives_something_else_is_a_named_error(encoder: object, message: str) -> None:
     with pytest.raises(VectorError, match=message):
         WordSpace.encode(["a", "b"], encoder)
-    with pytest.raises(SpaceError, match="does not encode"):
+    with pytest.raises(SpaceError, match="is not an encoder"):
         WordSpace.encode(["a"], 3)

@@ -80,7 +80,7 @@ def test_strengths_from_nothing_to_all_are_taken(strength: float) -> None:
 
 @pytest.mark.parametrize("strength", [-0.01, 1.01, float("nan"), "1", None])
 def test_strengths_beyond_nothing_and_all_are_refused(strength: Any) -> None:
-    with pytest.raises(DensRayError, match=r"a share from 0 \(nothing\) to 1 \(all\)"):
+    with pytest.raises(DensRayError, match=r"a number from 0 \(no change\) to 1 \(full change\)"):
         AffineMap.of(ROTATION).apply(X, strength=strength)
 
 
@@ -172,12 +172,12 @@ def test_erasing_blocks_keeps_words_and_uses_new_vectors_where_given() -> None:
 def test_removing_every_axis_is_refused_and_less_is_not() -> None:
     for n_axes, strength in ((3, 1.0), (4, 0.99), (0, 1.0)):
         erasing(AffineMap.of(ROTATION, n_axes), strength=strength)
-    with pytest.raises(VectorError, match="removing 4 of 4 axes leaves vectors of zeros"):
+    with pytest.raises(VectorError, match="removing 4 of 4 axes leaves only zeros"):
         erasing(AffineMap.of(ROTATION, 4))
     repeated = np.array([[1.0, 0.0, 0.0, 0.0]] * 4) / 4
     zero = np.zeros(4)
     erasing(AffineMap("given", repeated.T, repeated, zero, zero))  # four times the same direction is one
-    with pytest.raises(DensRayError, match="a share from 0"):
+    with pytest.raises(DensRayError, match="a number from 0"):
         erasing(AffineMap.of(ROTATION), strength=1.5)
 
 

@@ -108,7 +108,7 @@ def test_bad_words_are_named(googlenews, gender, anchors, neutral, error, said):
 
 def test_more_axes_than_rows_are_refused_and_axes_without_signal_are_named(googlenews):
     rows = Lexicon.from_word_lists(["good", "nice", "great"], ["bad", "nasty", "poor"]).align(googlenews)
-    with pytest.raises(DensRayError, match="50 axes were asked for, and 6 labelled rows"):
+    with pytest.raises(DensRayError, match="50 axes were asked for, but there are only 6 labelled rows"):
         Erasure.fit(rows, "densray-unit:50")
     with pytest.raises(DensRayError, match="the space has 300 dimensions"):
         Erasure.fit(rows, "random:301")

@@ -66,7 +66,7 @@ def test_the_ranges_of_the_page_are_those_of_the_numbers(rows: list[dict[str, An
     (overlap,) = found(rows, "half", "overlap", "ridge:30")
     assert f"MEN stays within {min(similarity):.3f}–{max(similarity):.3f}" in PAGE
     assert f"an RBF classifier reaches {min(best):.2f}–{max(best):.2f}" in " ".join(PAGE.split())
-    assert f"{overlap:.2f} after thirty" in PAGE
+    assert f"{overlap:.3f} after thirty" in PAGE
 
 
 # The sentences of the page on analogies are about its numbers.
@@ -198,7 +198,7 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
 
     def mean(model: str, concept: str, remover: str, figure: str, where: str = "last third") -> float:
         rows = rows_of(model, concept, remover, where)
-        assert len(rows) == (4 if (model, concept) == ("Gemma", "sentiment, 800 texts") else 5)
+        assert len(rows) == 8
         return float(np.mean([figures.get(figure, lambda row: row[figure])(row) for row in rows]))
 
     def all_cases(remover: str, figure: str, where: str = "last third") -> list[float]:
@@ -209,7 +209,7 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
 
     ends = {remover: all_cases(remover, "last") for remover in ("LEACE", at_once)}
     assert all(np.less(ends["LEACE"], ends[at_once]))
-    assert f"an AUROC of {span(ends['LEACE'])} if LEACE learns in order, and of {span(ends[at_once])} if" in page
+    assert f"an AUC of {span(ends['LEACE'])} if LEACE learns in order, and of {span(ends[at_once])} if" in page
     dearer = [np.greater(all_cases("LEACE", text), all_cases(at_once, text)).sum() for text in ("cost", "documents")]
     assert dearer == [3, 3]
     costs = {
@@ -217,17 +217,19 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
         for remover in (own, given, "LEACE")
         for text in ("cost", "documents")
     }
-    assert f"rises by {span(costs[own, 'cost'], '.0f')} % on SST-2" in page
-    assert f"by {span(costs[own, 'documents'], '.0f')} % on court cases" in page
-    for text, fewer in (("cost", 21), ("documents", 29)):
+    assert f"rises by {span(costs[own, 'cost'], '.0f')}% on SST-2" in page
+    assert f"by {span(costs[own, 'documents'], '.0f')}% on court cases" in page
+    for text, fewer, than_given in (("cost", 47, 33), ("documents", 48, 47)):
         assert all(np.less(costs[own, text], costs["LEACE", text]))
-        assert splits_below(own, "LEACE", text) == 30
-        assert splits_below(own, given, text) == fewer
-        assert f"{fewer} of 30 splits" in page
+        assert splits_below(own, "LEACE", text) == fewer
+        assert splits_below(own, given, text) == than_given
+    assert "in 47 of 48 splits on SST-2 and in all 48 splits on court cases" in page
+    assert "more in 47 of 48 splits). On SST-2 itself the two cost about the same" in page
+    assert "and for cities in SmolLM2 (17 against 2%), and in 33 of 48 splits" in page
     gaps = np.subtract(costs[given, "documents"], costs[own, "documents"])
-    assert f"by {min(gaps):.1f} to {max(gaps):.1f} points" in page
-    assert f"up to {max(costs['LEACE', 'cost']):.0f} % and {max(costs['LEACE', 'documents']):.0f} %" in page
-    for where, reached, met in (("last third", 2, 13), ("last sixth", 5, 19)):
+    assert f"by {min(gaps):.1f} to {max(gaps):.1f} percentage points" in page
+    assert f"up to {max(costs['LEACE', 'cost']):.0f}% and {max(costs['LEACE', 'documents']):.0f}%" in page
+    for where, reached, met in (("last third", 2, 20), ("last sixth", 5, 30)):
         assert max(all_cases(own, "cost", where) + all_cases(own, "documents", where)) < 0.1
         counts = [
             sum(
@@ -236,19 +238,19 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
             )
             for case in cases
         ]
-        assert (sum(counts), max(counts) < 5) == (met, True)
+        assert (sum(counts), max(counts) < 8) == (met, True)
         highest = all_cases(own, "highest", where)
         assert span(highest) in page
         assert int(np.sum(np.less_equal(highest, 0.6))) == reached
     assert "Two of six cases (gender in both models) are below 0.6" in page
-    assert "Five of six means are then below 0.6" in page
-    assert "13 of 30 splits do so for the last third, and 19 of 30 for the last sixth" in page
+    assert "five of six means are below 0.6" in page
+    assert "20 of 48 splits do so for the last third, and 30 of 48 for the last sixth" in page
     plain = [mean(*case, "none", "highest", "none") for case in cases]
     shuffled = all_cases("LEACE beside text, random labels", "highest")
     assert np.abs(np.subtract(plain, shuffled)).max() < 0.01
     network = {concept: [f"{mean(model, concept, own, 'mlp'):.2f}" for model in known] for _, concept in cases}
     assert list(known) == ["Gemma", "SmolLM2"]
-    assert "detects cities with an AUROC of {} in Gemma and {} in SmolLM2".format(*network["cities"]) in page
+    assert "detects cities with an AUC of {} in Gemma and {} in SmolLM2".format(*network["cities"]) in page
     assert "sentiment with {} and {}".format(*network["sentiment"]) in page
     assert network["gender"] == ["0.58", "0.58"]
     few, many = (
@@ -257,12 +259,27 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
     assert f"stays at {span(few)}. With 3,200 it is {span(many)} (last third of the layers)." in page
 
 
+def test_other_concepts_survive_a_removal_as_the_page_says() -> None:
+    known = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))["survive"]
+    changes = [
+        [row["after"] - row["before"] for row in rows if row["other"] == other]
+        for concepts in known.values()
+        for rows in concepts.values()
+        for other in {row["other"] for row in rows}
+    ]
+    assert np.shape(changes) == (12, 8)
+    assert np.abs(np.mean(changes, axis=1)).max() <= 0.003
+    assert np.abs(changes).max() <= 0.009
+    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+    assert "no mean changes by more than 0.003, and no split by more than 0.009" in page
+
+
 def test_the_findings_on_steering_are_those_of_the_run() -> None:
     numbers = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))
     page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
     for concept, said in (
-        ("topic", "9 of 11 splits for the topic"), ("sentiment", "8 of 13"), ("gender", "9 of 14"),
-        ("mood in a chat", "3 of 3 splits"),
+        ("topic", "14 of 16 splits for the topic"), ("sentiment", "11 of 16 for sentiment"),
+        ("gender", "11 of 16 for gender"), ("mood in a chat", "8 of 8 splits"),
     ):  # fmt: skip
         splits = [row["reported"] for model in numbers["steer"].values() for row in model.get(concept, [])]
         clear = sum(point["chosen"] and point["mark"] == "clear" for row in splits for point in row)
@@ -274,5 +291,5 @@ def test_the_findings_on_steering_are_those_of_the_run() -> None:
         for method in ("caa", "ridge")
     }
     assert f"in {clear_by['caa']} of {len(everything)} splits, ridge in {clear_by['ridge']}" in page
-    assert f"an AUROC of {numbers['judges']['sentiment']:.2f} on" in page
+    assert f"an AUC of {numbers['judges']['sentiment']:.2f} on" in page
     assert {f"{numbers['judges'][name]:.2f}" for name in ("topic", "gender")} == {"1.00"}

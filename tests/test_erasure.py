@@ -266,7 +266,7 @@ def test_an_erasure_knows_its_rows_method_and_seed() -> None:
     for wrong in (0, -1, 1.5):
         with pytest.raises(TaskError, match="1 or more, is needed"):
             Erasure.fit(rows, "ridge", n_axes=wrong)  # type: ignore[arg-type]
-    with pytest.raises(TaskError, match="labelled words alone"):
+    with pytest.raises(TaskError, match="only labelled words"):
         Erasure.fit(rows, "hard")
 
 
@@ -427,7 +427,7 @@ def test_the_covariance_difference_names_what_it_needs() -> None:
         Erasure.fit(rows.take(np.arange(12)), "covariance-difference")
     with pytest.raises(TaskError, match="rows cannot be halved"):
         Erasure.fit(rows.grouped(np.zeros(600, dtype=int)), "covariance-difference")
-    with pytest.raises(LabelError, match="one row only"):
+    with pytest.raises(LabelError, match="has only one row"):
         covariance_difference(np.asarray(rows.X)[:3], np.array([1.0, -1.0, 1.0]), 1)
     with pytest.raises(LabelError, match="class means are equal"):
         covariance_difference(np.vstack([np.eye(2), np.eye(2)]), np.array([1.0, 1.0, -1.0, -1.0]), 1)

@@ -59,7 +59,7 @@ def test_without_states_the_page_shows_an_example_and_says_how_to_open_your_own(
     assert "This is an example" in texts(page.info)
     assert "densray explore states" in page.code[0].value
     assert first_page() == "axis"
-    assert re.search(r"Read by mean-difference with AUROC (0\.9[789]|1\.00)", texts(page.markdown))
+    assert re.search(r"Read by mean-difference with AUC (0\.9[789]|1\.00)", texts(page.markdown))
     assert "Controls that have learned nothing" in [expander.label for expander in page.expander]
     assert not page.error
     assert not page.text_area  # no text of one's own: the model is not part of the package
@@ -86,7 +86,7 @@ def test_the_layer_that_reads_the_concept_is_looked_at_first(planted):
     assert page.selectbox(key="setting layer").value == "1"
     chosen = page.table[0].value.to_dict("records")[0]
     assert chosen["layer"] == 1
-    assert chosen["AUROC"] > 0.95
+    assert chosen["AUC"] > 0.95
     high, low = (page.table[number].value.to_dict("records") for number in (1, 2))
     assert {int(row["text"].split()[1]) % 2 for row in high} == {0}  # male
     assert {int(row["text"].split()[1]) % 2 for row in low} == {1}
@@ -140,7 +140,7 @@ def test_the_python_of_the_page_runs_and_gives_what_it_shows(tiny, tmp_path, mon
     assert (tmp_path / "layers.html").is_file()
     shown = page.dataframe[-1].value.to_dict("records")
     assert [row["score"] for row in shown] == pytest.approx(names["scores"][1:].tolist())
-    assert page.table[0].value["AUROC"].tolist() == pytest.approx([one.auc for one in names["result"].chosen])
+    assert page.table[0].value["AUC"].tolist() == pytest.approx([one.auc for one in names["result"].chosen])
 
 
 def test_the_python_reads_uploaded_labels(planted, tmp_path, monkeypatch):

@@ -98,7 +98,7 @@ class TestThePage:
             ({"anchors": "man, qqzz"}, "“qqzz” is not in the space"),
             ({"neutral_from": "list", "neutral": "qqzz zzqq"}, "0 of 2 words are in"),
             ({"neutral_from": "list", "neutral": " ".join(map(chr, range(0x4E00, 0x5700)))}, "2,000 can be drawn"),
-            ({"remover": "densray", "n_axes": "50"}, "50 axes were asked for, and 40 labelled rows"),
+            ({"remover": "densray", "n_axes": "50"}, "50 axes were asked for, but there are only 40 labelled rows"),
             ({"high": ""}, "“Words at the high end” is empty"),
             ({"high": "good nice", "low": "qqzz"}, "an axis needs another label"),
         ],

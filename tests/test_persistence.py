@@ -340,7 +340,7 @@ def test_an_axis_that_cannot_be_saved_is_named(sample: Sample, tmp_path: Path) -
 
 
 def test_a_loaded_rotation_cannot_be_fitted_further(sample: Sample, saved: Path) -> None:
-    with pytest.raises(NotAdditiveError, match="carries no statistics"):
+    with pytest.raises(NotAdditiveError, match="has no statistics"):
         load(saved).partial_fit(*sample)
 
 

@@ -223,7 +223,7 @@ def test_a_checkpoint_of_something_else_is_refused(rows: Rows, tmp_path: Path) -
         fit_blocks(DensRay(), _cut(X + 1, y), checkpoint=path)
     with pytest.raises(PersistenceError, match=r"other data: block 6"):
         fit_blocks(DensRay(), list(_cut(X, np.r_[y[:1900], -y[1900:]])), checkpoint=path)
-    with pytest.raises(PersistenceError, match=r"other parameters \(weights='balanced'\)"):
+    with pytest.raises(PersistenceError, match=r"different parameters \(weights='balanced'\)"):
         fit_blocks(DensRay(weights=(0.5, 0.5)), _cut(X, y), checkpoint=path)
     with pytest.raises(PersistenceError, match="checkpoint of a DensRay, not a MeanDifference"):
         fit_blocks(MeanDifference(), _cut(X, y), checkpoint=path)
@@ -274,7 +274,7 @@ def test_bad_blocks_are_named(rows: Rows) -> None:
         fit_blocks(DensRay(), iter([]))
     with pytest.raises(VectorError, match="every block is empty"):
         fit_blocks(DensRay(), [(X[:0], y[:0])])
-    with pytest.raises(LabelError, match="one label only"):
+    with pytest.raises(LabelError, match="all labels in y are"):
         fit_blocks(DensRay(), [(X[:9], np.ones(9)), (X[9:20], np.ones(11))])
     with pytest.raises(DensRayError, match="block 0 is a ndarray"):
         fit_blocks(DensRay(), (X, y))

@@ -48,7 +48,7 @@ def type_name(array: object) -> str:
 
 
 class ConvertedRows:
-    """Rows that are converted block by block when they are read, so no converted copy of all rows is held.
+    """Rows that are converted block by block as they are read, without a converted copy of all of them.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def given_rows(X: Array) -> Array:
 
 
 def unconverted_rows(X: Array) -> Array:
-    """Return the original rows if only their type was to change, otherwise all rows with the change applied."""
+    """Return the original rows if a conversion would only change their type, otherwise the converted rows."""
     return X.source if isinstance(X, ConvertedRows) and X.change is None else whole_rows(X)
 
 
@@ -132,11 +132,11 @@ def is_foreign(array: object) -> bool:
 
 
 def check_unmasked(array: object, name: str, error: type[DensRayError]) -> None:
-    """Raise for a masked array: everything after this would ignore its mask."""
+    """Raise for a masked array, because later steps would ignore its mask."""
     if isinstance(array, np.ma.MaskedArray):
         raise error(
-            f"{name} is a masked array, and its mask would be ignored. Drop the masked rows, or put numbers in their "
-            f"place with {name}.filled()."
+            f"{name} is a masked array, and its mask would be ignored. Drop the masked rows, or fill them with "
+            f"numbers: {name}.filled()."
         )
 
 
@@ -198,6 +198,19 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
+#: Texts that mark a missing value; #NV is what Excel writes in German.
+_MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "#n/a", "#nv")
+
+
+def is_no_label(label: object) -> bool:
+    """Return whether a label, or the name of a group, is missing: empty, NA, NaN, null or None.
+
+    >>> [is_no_label(label) for label in (" ", "NA", float("nan"), None, "0", "unknown")]
+    [True, True, True, True, False, False]
+    """
+    return label.strip().lower() in _MISSING_TEXTS if isinstance(label, str) else is_missing(label)
+
+
 def is_dask(array: object) -> bool:
     """Return whether something is a Dask collection: an array, a dataframe, a series."""
     return hasattr(type(array), "__dask_graph__")
@@ -218,8 +231,8 @@ def namespace(*arrays: Array) -> Any:
     devices = {str(device(array)) for array in foreign}
     if len(devices) > 1:
         raise VectorError(
-            f"arrays lie on different devices ({', '.join(sorted(devices))}); all must share one. "
-            "Move them with .to(device)."
+            f"arrays are on different devices ({', '.join(sorted(devices))}); all must be on one. Move them with "
+            ".to(device)."
         )
     return _NAMESPACES.setdefault(type(foreign[0]), array_namespace(*foreign))
 

@@ -65,7 +65,7 @@ class Checkpoint:
         if changed:
             first, *others = (Argument(name, other.parameters.get(name)) for name in changed[:3])
             raise PersistenceError(
-                f"{path} is the checkpoint of a fit with other parameters (",
+                f"{path} is the checkpoint of a fit with different parameters (",
                 first,
                 *(part for each in others for part in (", ", each)),
                 "). Name another file, or delete it.",

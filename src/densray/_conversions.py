@@ -110,7 +110,7 @@ def _check_dimensions(names: list[str]) -> None:
     odd = columns_beside_dimensions(names)
     if odd and len(odd) < len(names):
         raise SpaceError(
-            f"The frame has {name_some(odd)} in addition to {len(names) - len(odd)} numbered columns.",
+            f"The frame has {name_some(odd)} next to {len(names) - len(odd)} numbered columns.",
             Advice(
                 " Give a frame with the words and the columns of the vectors only, or name a column of lists: ",
                 Argument("vector_column", ...),
@@ -185,7 +185,7 @@ def from_spacy(vocab: Any) -> WordsAndVectors:
         raise SpaceError(f"{type(vocab).__name__} is not a spaCy Vocab. Give nlp or nlp.vocab.")
     if getattr(vectors.mode, "value", vectors.mode) != "default":
         raise SpaceError(
-            "These spaCy vectors are made of hashed pieces: no row belongs to one word. "
+            "These spaCy vectors are composed of hashed parts, so no row belongs to one word. "
             "Use WordSpace.encode(words, lambda words: [nlp.vocab[word].vector for word in words])."
         )
     # In pruned vectors, a removed word shares the row of its nearest remaining word; remaining words come first.
@@ -236,7 +236,10 @@ def encode(words: Iterable[str], encoder: Any, *, batch_size: int) -> WordsAndVe
     """Return distinct words and their vectors from an encoder, which is called batch by batch."""
     function: Callable[[list[str]], Any] = getattr(encoder, "encode", encoder)
     if not callable(function):
-        raise SpaceError(f"{type(encoder).__name__} does not encode. Give a function of a list of words.")
+        raise SpaceError(
+            f"{type(encoder).__name__} is not an encoder. Give a function that takes a list of words and returns their "
+            "vectors."
+        )
     if batch_size < 1:
         raise SpaceError(Argument("batch_size"), f" is {batch_size}; it must be at least 1.")
     wanted = list(dict.fromkeys(words))

@@ -80,12 +80,14 @@ class _Directions(NamedTuple):
         classes = np.unique(y)
         moments = [ClassMoments.of(rows, y, classes).by_class[value] for value in classes]
         if min(each.weight for each in moments) < 2:
-            raise LabelError("a class has one row only; two rows of each class are needed for its covariance.")
+            raise LabelError(
+                "a class has only one row; its covariance needs at least two rows of each class. Add rows."
+            )
         means = np.array([each.mean for each in moments])
         _, sizes, spread = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
         n_means = int(np.sum(sizes > sizes[0] * 1e-10)) if sizes[0] > 0.0 else 0
         if n_means == 0:
-            raise LabelError("the class means are equal: there is no mean difference to remove.")
+            raise LabelError("the class means are equal, so there is no mean difference to remove. Check the labels.")
         # Householder reflections: the first columns span the differences of means, the others their complement
         basis, _ = np.linalg.qr(spread[:n_means].T, mode="complete")
         across = basis[:, n_means:]
@@ -221,15 +223,15 @@ def _count(n_axes: int) -> str:
 def choose_directions(rows: Rows, *, random_state: int | None = 0) -> DirectionChoice:
     """Choose how many covariance directions to remove, on rows that the directions were not learned from.
 
-    The rule: consider the numbers for which rows keep at least half of their ten nearest neighbours, and take the
-    smallest whose strongest probe is within one standard error of the lowest. The numbers tried are 1, 2, 4, 8, … up to
-    half of the dimensions. The standard error is that of the difference of the two AUCs, which are measured on the same
-    rows (DeLong, DeLong & Clarke-Pearson 1988).
+    The rule: among the numbers with which rows keep at least half of their ten nearest neighbours, take the smallest
+    for which the AUC of the strongest probe is within one standard error of the lowest AUC. If no number keeps half of
+    the neighbours, take 1. The numbers tried are 1, 2, 4, 8, … up to half of the dimensions. The standard error is that
+    of the difference of the two AUCs, which are measured on the same rows (DeLong, DeLong & Clarke-Pearson 1988).
 
     The rows are split in half by groups. Directions are learned from one half and tested on the other; then the halves
-    are swapped. The strongest probe is the best of three: an RBF machine cross-validated on the unseen half, and an RBF
-    and a quadratic machine fitted on the half that the directions were learned from. A probe sees at most 1,000 rows of
-    a half. With several classes, its AUC is the mean of one class against the rest.
+    are swapped. The strongest probe is the best of three: an RBF support vector machine cross-validated on the unseen
+    half, and an RBF and a quadratic one fitted on the half that the directions were learned from. A probe sees at most
+    1,000 rows of a half. With several classes, its AUC is the mean of one class against the rest.
 
     Parameters
     ----------

@@ -118,8 +118,9 @@ def into_static_model(erasure: AffineMap, model: Any, *, strength: float = 1.0) 
     _check_width(erasure, int(model.dim))
     if not erasure.is_linear and (erasure.unit_length or model.normalize):
         raise TaskError(
-            f"'{erasure.method}' changes vectors about their mean after scaling them, and a matrix cannot scale a "
-            "text. Erase with mean-difference; or fit it on vectors that neither the model nor the erasure scales: ",
+            f"'{erasure.method}' changes vectors about their mean after they are scaled to unit length, which a "
+            "matrix inside the model cannot do. Erase with mean-difference, or fit on vectors that neither the model "
+            "nor the erasure scales: ",
             Argument("normalize", False),
             ".",
         )

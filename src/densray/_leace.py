@@ -139,9 +139,9 @@ def _apart_from(basis: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArra
     sines = np.linalg.svd(apart, compute_uv=False)
     if sines.size and sines[-1] < SMALLEST_SINE:
         raise LabelError(
-            "the labels to remove and the labels to keep are too similar: one predicts the other (the "
-            f"sine of the angle between their directions is {sines[-1]:.2g}, at least {SMALLEST_SINE} is needed). Keep "
-            "fewer labels, or give rows in which the two differ."
+            "the labels to remove and the labels to keep are too similar: each predicts the other (the sine of the "
+            f"angle between their directions is {sines[-1]:.2g}; it must be at least {SMALLEST_SINE}). Keep fewer "
+            "labels, or give rows in which the two differ."
         )
     return apart @ np.linalg.inv(apart.T @ apart)
 
@@ -153,7 +153,8 @@ def leace_beside(
     *,
     preserve: tuple[NDArray[np.float64], ArrayLike] | None = None,
 ) -> AffineMap:
-    r"""Return the map that removes the covariance of `X` with one column of labels and moves other rows least.
+    r"""Return the map that removes the covariance of `X` with one column of labels and changes other rows as little as
+    possible.
 
     It is LEACE with a covariance in which `others` count as much as `X`: vectors unrelated to the labels (the states of
     ordinary text) move as little as possible. With rows and labels to preserve, their covariance does not change: if

@@ -225,7 +225,9 @@ def _unit_length(X: Array) -> Array:
 def check_strength(strength: float) -> None:
     """Raise unless a strength is a share from 0 to 1."""
     if not isinstance(strength, int | float | np.number) or not 0.0 <= strength <= 1.0:
-        raise DensRayError(Argument("strength", strength), " is given; a share from 0 (nothing) to 1 (all) is needed.")
+        raise DensRayError(
+            Argument("strength", strength), " is given; a number from 0 (no change) to 1 (full change) is needed."
+        )
 
 
 def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, str]]) -> dict[str, NDArray[np.float32]]:
@@ -275,8 +277,8 @@ def check_leaves_something(erasure: AffineMap, strength: float) -> None:
     check_strength(strength)
     if erasure.left.shape[1] >= erasure.width and erasure.rank == erasure.width and strength == 1.0:
         raise VectorError(
-            f"removing {erasure.rank} of {erasure.width} axes leaves vectors of zeros. Remove fewer, or a share of "
-            "them (strength)."
+            f"removing {erasure.rank} of {erasure.width} axes leaves only zeros. Remove fewer axes, or use a strength "
+            "below 1."
         )
 
 

@@ -83,7 +83,7 @@ class AnalogySet:
         names = [category.name for category in self.categories]
         twice = next((one for one in names if names.count(one) > 1), None)
         if twice is not None:
-            raise AnalogyError(f"'{name}' has two categories '{twice}'. Each name is used once.")
+            raise AnalogyError(f"'{name}' has two categories '{twice}'. Give each category its own name.")
 
     @classmethod
     def read(cls, path: str | PathLike[str], *, encoding: str = "utf-8", name: str | None = None) -> AnalogySet:
@@ -281,7 +281,7 @@ def _sections(file: TextFile) -> dict[str, list[FourWords]]:
             if not current:
                 raise file.problem("a section without a name. Write ': name'.", line=line.number)
             if current in sections:
-                raise file.problem(f"section {shorten(current)} begins a second time.", line=line.number)
+                raise file.problem(f"section {shorten(current)} occurs twice. Join its two parts.", line=line.number)
             sections[current] = []
         else:
             sections.setdefault(current, []).append(_four_words(file, line))

@@ -155,7 +155,8 @@ class Erasure(AffineMap):
         ----------
         rows : Rows or sequence of Rows
             Two classes or scores; more classes for ``"leace"``, ``"mean-difference"`` and ``"covariance-difference"``.
-            Give several Rows with the same vectors to remove several sets of labels together (first two methods only).
+            Give several Rows with the same vectors to remove several sets of labels together (only ``"leace"`` and
+            ``"mean-difference"``).
         method : str, default="leace"
             A name in `densray.removers.REMOVERS`. It may be followed by a colon and the number of axes: ``"densray"``,
             ``"inlp:30"``.
@@ -358,7 +359,7 @@ class Erasure(AffineMap):
         rows : Rows, optional
             Labelled rows that the erasure was not learned from.
         keep : iterable of str
-            Names of rows that the erasure does not change; they are not tested.
+            Names of rows that are left unchanged and not tested (not the labels `keep` of :meth:`fit`).
         strength : float, default=1.0
             How much of the change to apply, from 0 to 1.
         models : sequence of {"linear", "rbf", "mlp"}
@@ -564,8 +565,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             space = None if any_space or record is None else record.open_part(space)
         if space is not None and space.width != width:
             raise PersistenceError(
-                f"{path} was learned on vectors of width {width}; {space.name} has {space.width}. Use the space it was "
-                "learned on, or learn it again."
+                f"{path} was fitted on vectors of width {width}; '{space.name}' has width {space.width}. Use the space "
+                "that the erasure was fitted on, or fit it again."
             )
         if space is not None and record is not None and not any_space:
             record.check(space, Path(path))
@@ -699,8 +700,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             self.encoder.check_matches(table.encoder, "the erasure", table.name)
         if table.width != self.width:
             raise VectorError(
-                f"the erasure was learned on vectors of width {self.width}; {table.name} has width {table.width}. Use "
-                "vectors of the same encoder, or learn it again."
+                f"the erasure was fitted on vectors of width {self.width}; {table.name} has width {table.width}. Use "
+                "vectors of the same encoder, or fit it again."
             )
 
         def changed_columns(X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
@@ -784,8 +785,8 @@ def _count_axes(
         return max(1, min(remover.n_axes, len(rows), rows.width - 1)) if bound_to_rows else remover.n_axes
     if bound_to_rows and count > len(rows):
         raise TaskError(
-            f"{count} axes were asked for, and {len(rows)} labelled rows were found; fewer rows than axes cannot "
-            "determine them. Remove fewer axes, or give more rows."
+            f"{count} axes were asked for, but there are only {len(rows)} labelled rows; at least as many rows as axes "
+            "are needed. Remove fewer axes, or give more rows."
         )
     return count
 
@@ -801,7 +802,7 @@ def _space_of_pairs(rows: Rows, remover: Remover, pairs: Sequence[tuple[str, str
     """Return the space that a remover looks pairs up in: the whole background if it needs that, else their words."""
     if not pairs:
         raise TaskError(
-            f"'{remover.name}' debiasing learns from pairs of words, and '{rows.concept}' has labelled words alone. "
+            f"'{remover.name}' debiasing learns from pairs of words, but '{rows.concept}' has only labelled words. "
             "Give a concept with pairs (gender, or a TOML file of word lists), or use another remover."
         )
     background = rows.background

@@ -173,7 +173,7 @@ class VectorTypeError(VectorError, TypeError):
 
 
 class LabelError(DensRayError):
-    """Labels that cannot be used: one class, constant scores, another length, too many classes."""
+    """Labels that cannot be used: one class, constant scores, too many classes, or not one label per row."""
 
 
 if TYPE_CHECKING:

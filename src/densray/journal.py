@@ -136,7 +136,7 @@ def read_part(path: Path, key: str, *kinds: type, kind: ArchiveKind = _PART) -> 
     """Return the value of a part; a file that is damaged, foreign or has another key is a PersistenceError."""
     header, arrays = read_archive(path, kind)
     if header.get("key") != key:
-        raise PersistenceError(f"{path} is the {kind.noun} of something else. {kind.remedy}")
+        raise PersistenceError(f"{path} is the {kind.noun} of another run. {kind.remedy}")
     try:
         return decode(header["value"], arrays, {each.__name__: each for each in kinds})
     except _UNREADABLE as error:

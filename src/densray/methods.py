@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from densray.errors import DensRayError, suggest
 
-__all__ = ["METHODS", "Method", "make_rotation", "name_method"]
+__all__ = ["METHODS", "Method", "make_rotation", "name_method", "note_errors"]
 
 if TYPE_CHECKING:
     from densray.rotations import Rotation
@@ -42,6 +42,9 @@ class Method:
         Its name in a sentence, such as "ridge regression" (default: `name`).
     paper : str
         Key of the paper to cite in `densray.axes`; empty if there is none.
+    errors : {"unchecked", "checked", "too large"}
+        Whether its standard errors were compared with the actual spread over seed sets, and whether they are about
+        twice too large (docs/trust-details.md).
     """
 
     name: str
@@ -53,6 +56,7 @@ class Method:
     slow_from: int | None = None
     phrase: str = ""
     paper: str = ""
+    errors: Literal["unchecked", "checked", "too large"] = "unchecked"
 
     def make(self, n_components: int | None = 1) -> Rotation:
         """Return the unfitted rotation with this number of axes."""
@@ -64,10 +68,24 @@ class Method:
 
 
 def _linear(
-    name: LinearModelName, model: str, details: str = "", *, classes_only: bool = False, slow_from: int | None = None
+    name: LinearModelName,
+    model: str,
+    details: str = "",
+    *,
+    classes_only: bool = False,
+    slow_from: int | None = None,
+    errors: Literal["checked", "too large"] = "checked",
 ) -> Method:
-    summary, parameters = f"unit normal of {model}{details}", {"estimator": name}
-    return Method(name, summary, "_linear.LinearRotation", parameters, classes_only, slow_from=slow_from, phrase=model)
+    return Method(
+        name,
+        f"unit normal of {model}{details}",
+        "_linear.LinearRotation",
+        {"estimator": name},
+        classes_only,
+        slow_from=slow_from,
+        phrase=model,
+        errors=errors,
+    )
 
 
 _ALL = (
@@ -78,6 +96,7 @@ _ALL = (
         {"estimator": "ridge"},
         stands_for="ridge",
         phrase="ridge regression",
+        errors="checked",
     ),
     Method(
         "densray",
@@ -85,6 +104,7 @@ _ALL = (
         "_densray.DensRay",
         phrase="DensRay",
         paper="dufter-2019",
+        errors="checked",
     ),
     Method(
         "densray-unit",
@@ -94,6 +114,7 @@ _ALL = (
         slow_from=8_000,
         phrase="DensRay with unit-length differences",
         paper="dufter-2019",
+        errors="checked",
     ),
     Method(
         "densray-paper",
@@ -115,8 +136,10 @@ _ALL = (
     _linear(
         "ridge", "ridge regression", " (the mean difference, whitened), penalty from left-out scores in closed form"
     ),
-    _linear("svm", "a linear support vector machine", ", C = 1", classes_only=True, slow_from=8_000),
-    _linear("svr", "linear support vector regression", ", C = 1", slow_from=500),
+    _linear(
+        "svm", "a linear support vector machine", ", C = 1", classes_only=True, slow_from=8_000, errors="too large"
+    ),
+    _linear("svr", "linear support vector regression", ", C = 1", slow_from=500, errors="too large"),
     _linear("logistic", "logistic regression", ", C = 1", classes_only=True, slow_from=20_000),
     _linear("linear", "ordinary least squares"),
     _linear("lda", "linear discriminant analysis", " with Ledoit–Wolf shrinkage", classes_only=True, slow_from=20_000),
@@ -127,6 +150,7 @@ _ALL = (
         "_differences.MeanDifference",
         phrase="the difference of class means",
         paper="an-2018",
+        errors="checked",
     ),
     Method(
         "pair-direction",
@@ -164,3 +188,33 @@ def name_method(method: str | Rotation) -> str:
         return type(method).__name__
     meant = METHODS[method].stands_for if method in METHODS else ""
     return f"{meant} ({method})" if meant else method
+
+
+def note_errors(name: str, rotation: Rotation) -> str:
+    """Return a sentence on the standard errors of a method that has wrong or unchecked ones; else an empty text.
+
+    `name` is that of :func:`name_method`. An estimator counts as the method that it computes.
+
+    >>> note_errors("ridge", make_rotation("ridge"))
+    ''
+    >>> note_errors("svm", make_rotation("svm"))
+    'For this method the standard errors are about twice too large, so the reliability is too low.'
+    """
+    method = METHODS.get(name) or _method_of(rotation)
+    errors = "unchecked" if method is None else method.errors
+    return {
+        "checked": "",
+        "too large": "For this method the standard errors are about twice too large, so the reliability is too low.",
+        "unchecked": "The standard errors and the reliability were not checked for this method.",
+    }[errors]
+
+
+def _method_of(rotation: Rotation) -> Method | None:
+    """Return the method that an estimator computes; None if it is another one."""
+    own = type(rotation)
+    for method in METHODS.values():
+        if method.rotation == f"{own.__module__.rpartition('.')[2]}.{own.__name__}":
+            estimator = method.parameters.get("estimator")
+            if estimator is None or getattr(rotation, "estimator", None) == estimator:
+                return method
+    return None

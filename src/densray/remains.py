@@ -268,7 +268,8 @@ def _explain_large_groups(
     groups: NDArray[np.int64], label_sets: Sequence[LabelSet], places: NDArray[np.intp], n_folds: int, seed: int | None
 ) -> str:
     """Return why whole groups of rows cannot be held out for a probe; empty if they can."""
-    reason = f"half of the rows are in {show_count(len(np.unique(groups)))} groups"
+    count = len(np.unique(groups))
+    reason = f"half of the rows are in {show_count(count)} group{'' if count == 1 else 's'}"
     if n_folds < 2:
         return f"What remains was not measured: {reason}, and probes hold out whole groups. Use narrower groups."
     for each in label_sets:

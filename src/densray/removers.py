@@ -328,8 +328,8 @@ def _check_same_vectors(rows: Rows, other: Rows) -> None:
     if len(rows) != len(other) or rows.width != other.width:
         raise LabelError(
             f"'{rows.concept}' has {len(rows):,} rows of width {rows.width} and '{other.concept}' {len(other):,} of "
-            f"width {other.width}. Labels that are removed or kept together need the same rows: leave out rows that "
-            "miss any."
+            f"width {other.width}. Labels that are removed or kept together need the same rows. Leave out rows without "
+            "one of these labels."
         )
     same = rows.X is other.X or bool(np.array_equal(to_host(rows.X), to_host(other.X)))
     if not same:

@@ -356,6 +356,6 @@ def _new_blocks(
             )
     if number + 1 < n_seen:
         raise PersistenceError(
-            f"{path} has seen {n_seen} blocks, but only {number + 1} are given: it is the checkpoint of other data. "
+            f"{path} has seen {n_seen} blocks, but only {number + 1} are given: the checkpoint belongs to other data. "
             "Name another file, or delete it to start again."
         )

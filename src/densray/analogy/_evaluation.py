@@ -69,8 +69,8 @@ def evaluate_analogies(
     solver : str or Solver
         A name of `SOLVERS`, or a solver of this space.
     protocol : "user" or "paper"
-        Training data while a pair is asked: all other pairs (``"user"``), or the other pairs without any
-        word of the pair (``"paper"``); see the notes.
+        Examples used for a question: all other pairs (``"user"``), or only those that share no word with the pair asked
+        about (``"paper"``); see the notes.
     k : int
         Number of answers to keep for each question, and the k of precision@k.
     any_case : bool, optional

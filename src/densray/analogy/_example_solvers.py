@@ -18,7 +18,7 @@ Matrix = NDArray[np.float64]
 
 
 class ExampleSolver(Solver):
-    """Base of the solvers with one example (a, a').
+    """Base of the solvers that use one example pair (a, a') at a time.
 
     In the benchmark every other pair is the example once, and a, a' and b are excluded as answers, as published. The
     precision of a pair is the share of its questions answered correctly. If a user fits several pairs,

@@ -160,7 +160,7 @@ class Examples:
 
 
 def leave_one_out(examples: Examples, protocol: BenchmarkProtocol = "user") -> Mask:
-    """Return the words visible while each of the m pairs is asked, shape (m, 2 m).
+    """Return which words a solver may use while each of the m pairs is left out, shape (m, 2 m).
 
     Under ``"user"``, all other pairs, even if they share words with this one: the input of `Solver.fit`. Under
     ``"paper"``, every example word that is not a word of the pair, in upper or lower case.
@@ -174,11 +174,11 @@ def leave_one_out(examples: Examples, protocol: BenchmarkProtocol = "user") -> M
 
 
 def all_visible(examples: Examples) -> Mask:
-    """Return the mask of one question to which every example is visible, shape (1, 2 m)."""
+    """Return the mask of one question for which every example may be used, shape (1, 2 m)."""
     return np.ones((1, 2 * len(examples)), dtype=bool)
 
 
 def visible_pairs(visible: Mask) -> Mask:
-    """Return the pairs of which both words are visible to a question, shape (F, m)."""
+    """Return the pairs whose words may both be used for a question, shape (F, m)."""
     m = visible.shape[1] // 2
     return np.asarray(visible[:, :m] & visible[:, m:])

@@ -187,7 +187,7 @@ class _Loss:
         return (self.weights * (probability - self.targets)) @ self.rows + self.ridge * solution
 
     def probability(self, solution: Matrix) -> Matrix:
-        """Return the probability of the right words' class for each fold and row."""
+        """Return the probability of the class of the answers for each fold and row."""
         return np.asarray(expit(solution @ self.rows.T))
 
     def hessian(self, solution: Matrix) -> Matrix:

@@ -92,8 +92,8 @@ class IntRank(Solver):
     predicted answer, to the right and to the left words; how well its offset from the query agrees with those of the
     examples; frequency; whether it is an answer of other examples) and by `SPELLING_FEATURES` (endings and beginnings
     of the right words, letters shared with the query, and the number of examples with a spelling rule that derives the
-    candidate, as in `Spelling`). The weights that rank the known answers first then rank the
-    candidates of the query. The weights have a Gaussian prior, learned once from other relations (`prior_of`).
+    candidate, as in `Spelling`). The weights that rank the known answers highest are then applied to the candidates of
+    the query. The weights have a Gaussian prior, learned once from other relations (`prior_of`).
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ TrainingQuestion = tuple[NDArray[np.float32], NDArray[np.bool_]]
 
 
 class NestedQuestions:
-    """The training questions for each pair asked: a nested leave-one-out.
+    """The training questions for each held-out pair: leave-one-out within leave-one-out.
 
     The model that asks an example has seen neither this example nor the pair asked. Only the example itself is left
     out, whatever the protocol: words that other pairs share with it stay known, as they are for a user.

@@ -80,5 +80,5 @@ def make_solver(name: str, space: WordSpace, *, rotation: str | Rotation | None 
     if rotation is None:
         return solver.make(space)
     if not solver.rotation:
-        raise TaskError(Argument("rotation", rotation), f" was given, but '{name}' has no axis to find. Leave it out.")
+        raise TaskError(Argument("rotation", rotation), f" was given, but '{name}' does not fit an axis. Leave it out.")
     return solver.make(space, rotation=rotation)

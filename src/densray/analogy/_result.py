@@ -118,7 +118,7 @@ class GroupResult:
 
 @dataclass(frozen=True)
 class AnalogyResult(Result):
-    """Precision of one solver on an analogy set, with each pair left out while it is asked.
+    """Precision of one solver on an analogy set, with each pair left out in turn.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ Matrix = NDArray[np.float64]
 
 
 class IntCos(Solver):
-    r"""The answer is the word nearest to the query among words of the right words' class.
+    r"""The answer is the word nearest to the query among the words of the class of the answers.
 
     .. math::
         \hat a = \mathrm{arg}\max_v\; \mathrm{norm}(e_v^\top q)\, \cos(e_a, e_v),
@@ -112,12 +112,13 @@ def _complement_cosines(cosine: Scores, coordinate: Scores, along: Matrix) -> Sc
 
 
 class LRCos(Solver):
-    r"""The answer is a word near the query that a logistic regression assigns to the right words' class.
+    r"""The answer is a word near the query that a logistic regression assigns to the class of the answers.
 
     .. math:: \hat a = \mathrm{arg}\max_v\; P(\text{right} \mid v)\, \cos(e_a, e_v)
 
-    The regression is balanced between the classes, with C = 1, and is trained only on the left and right words of the
-    examples, as in [1]_. In [2]_ there are more negatives: random words, and the left words several times.
+    The regression is balanced between the classes, with C = 1, and is trained only on the left words (queries) and the
+    right words (answers) of the examples, as in [1]_. In [2]_ there are more negatives: random words, and the left
+    words several times.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Solver:
         raise NotImplementedError
 
     def learn_together(self, examples: Examples, visible: Mask, asked: LocatedCategory) -> Scorer:
-        """Learn with all examples for one question; differs from `learn` only for methods of one example."""
+        """Learn from all examples for one question. Only solvers that use one example at a time override this."""
         return self.learn(examples, visible, asked)
 
     def fit(self, pairs: Pairs) -> Self:
@@ -113,7 +113,7 @@ class Solver:
         if row < 0:
             raise AnalogyError(f"'{answer}' is not among the {len(self.space):,} words of '{self.space.name}'.")
         if answer.lower() == query.lower():
-            raise AnalogyError(f"'{answer}' is the query itself, which may not answer.")
+            raise AnalogyError(f"'{answer}' is the query itself, which is never an answer. Name another word.")
         scorer, ranking = self._ask(query, (row,), k=1)
         return replace(self._explained(scorer, ranking, np.array([row]))[0], rank=int(ranking.ranks[0]))
 

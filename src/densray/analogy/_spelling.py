@@ -29,7 +29,8 @@ class Spelling(Solver):
     rules derive it. If no rule gives a word of the vocabulary, words that resemble the form with the most votes come
     first. Case is ignored.
 
-    Correct answers of this solver need only spelling: compare other solvers with it on inflection and derivation.
+    What this solver answers correctly can be answered from spelling alone, so compare other solvers with it on
+    inflection and derivation.
 
     Parameters
     ----------

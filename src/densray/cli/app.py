@@ -67,7 +67,7 @@ _MODEL: Commands = {
     "layers": (states.layers, "Find the layer and method that detect a concept best"),
     "remove": (interventions.remove, "Remove a concept in the forward pass"),
     "steer": (interventions.steer, "Steer the text that a model generates"),
-    "sweep": (interventions.sweep, "Try layers and strengths of a removal"),
+    "sweep": (interventions.sweep, "Try layers and strengths of saved removals"),
 }
 #: Names that users may type by mistake, and the command to suggest.
 _MEANT = {
@@ -111,25 +111,35 @@ _EVALUATE: Commands = {
     "lexicon": (evaluate.evaluate_lexicon, "Measure how well each method ranks unseen words of a lexicon"),
     "stability": (evaluate.evaluate_stability, "Show how the ranking improves with more words"),
     "methods": (evaluate.evaluate_methods, "Compare methods on one concept"),
-    "ratings": (evaluate.evaluate_ratings, "Compare an axis with ratings by people"),
+    "ratings": (evaluate.evaluate_ratings, "Compare an axis with human ratings"),
     "analogy": (evaluate.evaluate_analogy, "Count the analogies that a solver answers correctly"),
     "bias": (evaluate.evaluate_bias, "Measure a concept before and after it is removed"),
     "retrieval": (evaluate.evaluate_retrieval, "Measure how often search finds the partner of a document"),
 }
 _ANALOGIES = {
     "table4": (
-        "Analogies by group: mean cosines, IntCos and LRCos",
+        "Analogies by group of categories",
+        "Compare analogy results by group of categories (mean cosines, IntCos, LRCos) with the published values.",
         "table4 --space GoogleNews.bin",
     ),
-    "table5": ("Analogies by category, with cosines after the axis is removed", "table5 --json"),
-    "table6": ("Analogies by category, with cosines in the original space", "table6 --json"),
+    "table5": (
+        "Analogies by category, cosines after removal",
+        "Compare analogy results by category with the published values. Cosines are those after the axis of each "
+        "category is removed.",
+        "table5 --json",
+    ),
+    "table6": (
+        "Analogies by category, cosines in the original space",
+        "Compare analogy results by category with the published values. Cosines are those in the original space.",
+        "table6 --json",
+    ),
 }
 _REPRODUCE: Commands = {  # as they come in the paper
     "table1": (reproduce.table1, "Lexicon induction"),
     "figure1": (reproduce.figure1, "Lexicon induction by number of words"),
     "table3": (reproduce.table3, "Gender before and after removal"),
     "figure2": (reproduce.figure2, "Occupations before and after removal"),
-    **{name: (reproduce.analogy_command(name, *said), said[0]) for name, said in _ANALOGIES.items()},
+    **{name: (reproduce.analogy_command(name, *said[1:]), said[0]) for name, said in _ANALOGIES.items()},
 }
 
 

@@ -81,18 +81,24 @@ def fit(
     lexicon: LexiconName = None,
     ratings: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="A file of items rated by people. LEXICON gives the two ends of the scale."),
+        typer.Option(
+            metavar="FILE", help="A file of items rated by people. The LEXICON gives the two ends of the scale."
+        ),
     ] = None,
     encoder: Encoder = None,
     method: Method = "auto",
     n_components: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Number of axes to save. Default: one per dimension."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of axes to save. Default: all, one per dimension of the vectors. The first is the concept.",
+        ),
     ] = None,
     judge: Annotated[
         bool,
         typer.Option(
-            "--judge/--no-judge", help="Check how reliable the axis is (--judge), or only save it (--no-judge)."
+            "--judge/--no-judge", help="Check how far the axis can be trusted (--judge), or only save it (--no-judge)."
         ),
     ] = True,
     pairs: Pairs = False,
@@ -103,8 +109,8 @@ def fit(
     """Find the axis of labelled words or documents, save it, and report how far it can be trusted.
 
     For words, give a space and a LEXICON. For documents, give a table and --label-column. With more than two classes,
-    each class gets its own axis. To fit an axis on words and score documents with it later, give a table, a LEXICON and
-    --encoder.
+    each class gets its own axis. To fit an axis on words and score documents with it later, give a table and a LEXICON
+    (and --encoder, if the table does not record its encoder).
 
     With --ratings, the words define the two ends of a scale, and a few items rated by people adjust the axis.
 
@@ -186,7 +192,8 @@ def diagnose(
     """Report how far an axis can be trusted, and which labelled words or documents contradict it.
 
     For words, give a space and a LEXICON. For documents, give a table and --label-column. If an axis is fitted on words
-    but will score documents, check it with a table, a LEXICON and --encoder.
+    but will score documents, check it with a table and a LEXICON (and --encoder, if the table does not record its
+    encoder).
 
     Example: densray diagnose googlenews-26k gender --method densray-unit
     """
@@ -247,13 +254,16 @@ def induce(
     report: ReportFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Score every word of a space, and write score, rank, probability and standard error (.csv, .tsv, .parquet).
+    """Score every word of a space, and write the scores to a file (.csv, .tsv, .parquet).
+
+    The file has score, rank, percentile, probability and standard error of each word. Words unlike the seeds have no
+    probability.
 
     Given labelled words, the command fits their axis first. An AXIS saved by densray fit already contains its standard
     errors, so options that control the fit cannot be combined with it.
 
-    A score is the coordinate on the axis. A score of 0 is not neutral. The output states the score at which a word is
-    equally likely to belong to either end.
+    A score is the coordinate on the axis. A score of 0 is not neutral. The output states the even-odds score: a word
+    with this score is equally likely to belong to either end.
 
     Example: densray induce googlenews-26k hu-liu -o sentiment.tsv
     """
@@ -373,13 +383,22 @@ def score(
         hint = f" It has {name_some(list(instead.values()))}." if instead else ""
         raise SpaceError(f"{name_some(missing)}: not in '{found.name}'.{hint} Give words of the space.")
     entries = induced.entries(rows[rows >= 0].tolist())
+    assert induced.provenance is not None
+    unused = induced.provenance.unused_lines()
     if answer.as_json:
-        known = {"method": induced.method, "even_odds": induced.even_odds, "label_names": induced.label_names}
+        left = {
+            "seeds_missing": induced.provenance.words_missing,
+            "seeds_set_aside": induced.provenance.words_set_aside,
+        }
+        known = left | {"method": induced.method, "even_odds": induced.even_odds, "label_names": induced.label_names}
         print_json({**known, "n_words": induced.n_words, "words": entries, "words_missing": missing})
         return
     columns = [Column("word"), Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
     columns += [Column("probability", decimals=3, open_ends=True), Column("rank"), Column("percentile", decimals=1)]
     notes = [f"Not in the space: {_name_missing(missing, instead)}."] if missing else []
+    if unused and not answer.quiet:
+        notes.append(f"Of the labelled words: {'; '.join(unused)}.")
+    notes.append(induced.axis.orientation)
     if induced.even_odds is not None:
         notes.append(f"Even odds lie at {show_number(induced.even_odds)}.")
     if any(entry.get("probability", 0.0) is None for entry in entries):

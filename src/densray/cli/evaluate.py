@@ -211,7 +211,7 @@ def evaluate_methods(
     n_words: Annotated[int, typer.Option(min=1, metavar="N", help="Number of disputed words to list.")] = 20,
     random_state: RandomState = 0,
 ) -> None:
-    """Compare methods on one concept: cross-validated Kendall's τ, angles between axes, and words they disagree on.
+    """Compare methods on one concept: held-out AUC and Kendall's τ, angles between axes, and words they disagree on.
 
     Example: densray evaluate methods googlenews-26k gender --methods ridge,svm,densray-unit
     """
@@ -269,13 +269,13 @@ def evaluate_ratings(
     output: FigureFile = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Measure how well an axis agrees with ratings by people: correlations, intervals and the noise ceiling.
+    """Measure how well an axis agrees with human ratings: correlations, intervals and the noise ceiling.
 
     With one column per rater, the command also reports how well the raters agree with each other. This agreement limits
-    the correlation.
+    the correlation (the noise ceiling).
 
-    For documents, give a table, a file of ratings, and a saved axis. The items of the file are row names or texts
-    (--text-column). If the table itself contains the ratings, use
+    For documents, give a table, a file of ratings, and a saved axis. The rated items must be in a column of the table
+    (--text-column): names or texts of documents. If the table itself contains the ratings, use
     densray evaluate ratings docs.parquet AXIS --rating-column stars.
 
     Example: densray evaluate ratings googlenews-26k danger.csv --high dangerous,deadly --low safe,harmless
@@ -334,20 +334,30 @@ def evaluate_analogy(
         ),
     ] = "intcos-original",
     rotation: Annotated[
-        str | None, typer.Option(metavar="METHOD", help="For intcos and intrank: method that finds the axis.")
+        str | None,
+        typer.Option(
+            metavar="METHOD", help="For intcos and intrank: method that finds the axis, as --method elsewhere."
+        ),
     ] = None,
     protocol: Annotated[
         str,
         typer.Option(
             metavar="user|paper",
-            help="Training pairs for each question. user: all other pairs; paper: only pairs that share no word with "
-            "it.",
+            help="Pairs that train each question. user (as in your own use): all other pairs. paper: only pairs that "
+            "share no word with the question.",
         ),
     ] = "user",
     categories: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Test only these categories or groups (comma-separated).")
     ] = None,
-    any_case: AnyCase = False,
+    any_case: Annotated[
+        bool,
+        typer.Option(
+            "--any-case",
+            help="If the space has a word only in other capitalisations, use the first match. Default: only if the "
+            "whole set is in lower case.",
+        ),
+    ] = False,
     k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Number of answers to keep per question.")] = 10,
     predictions: Annotated[bool, typer.Option("--predictions", help="Like --full, and list every question.")] = False,
     full: Annotated[
@@ -356,8 +366,8 @@ def evaluate_analogy(
 ) -> None:
     """Measure how many analogies a solver answers correctly. Each pair is left out of training while it is tested.
 
-    --json prints the solver and its mean precision (micro and macro). For each category it prints the number of pairs
-    and the precision. --full prints everything.
+    --json prints a summary: the solver, its mean precision (micro and macro), and pairs and precision per category.
+    --full prints all measures as JSON.
 
     Example: densray evaluate analogy googlenews-26k --set google --solver lrcos
     """
@@ -377,7 +387,7 @@ def evaluate_analogy(
                 analogy_set,
                 chosen_solver,
                 protocol=checked,
-                any_case=any_case or None,  # a set in lower case is matched so anyway
+                any_case=any_case or None,  # None: only for a set in lower case
                 k=k,
                 predictions=predictions,
                 progress=progress,
@@ -421,7 +431,9 @@ def evaluate_bias(
     ] = None,
     strength: Annotated[
         float,
-        typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make (1: all of it)."),
+        typer.Option(
+            "--strength", min=0.0, max=1.0, metavar="S", help="Strength of the removal, from 0 (none) to 1 (full)."
+        ),
     ] = 1.0,
     any_case: AnyCase = False,
     random_state: RandomState = 0,

@@ -37,7 +37,9 @@ CausalModel: TypeAlias = Annotated[
 ]
 Generate: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(metavar="PROMPT", help="Prompt to continue with and without the change (repeatable)."),
+    typer.Option(
+        metavar="PROMPT", help="Prompt to continue before and after the change, with the likeliest tokens (repeatable)."
+    ),
 ]
 AnyModel: TypeAlias = Annotated[
     bool, typer.Option("--any-model", help="Accept a saved file that was made for another model.")
@@ -51,10 +53,13 @@ class ContinuationWords:
     panel: ClassVar[str] = "Continuations"
 
     high: Annotated[
-        str | None, typer.Option(metavar="WORD", help="The continuation whose log odds are measured, such as he.")
+        str | None,
+        typer.Option(
+            metavar="WORD", help="One word, not a list: the continuation whose log odds are measured, such as he."
+        ),
     ] = None
     low: Annotated[
-        str | None, typer.Option(metavar="WORD", help="The continuation it is compared with, such as she.")
+        str | None, typer.Option(metavar="WORD", help="One word: the continuation it is compared with, such as she.")
     ] = None
 
     @property
@@ -80,7 +85,9 @@ class ContinuationWords:
 class PromptColumns(LabelColumns):
     """Columns of a file of prompts: prompts, known numbers and groups."""
 
-    text_column: Annotated[str | None, typer.Option(metavar="NAME", help="Prompt column. Default: text.")] = None
+    text_column: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of texts or prompts. Default: text.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,7 @@ class Learned:
         str | None,
         typer.Option("--method", "-m", metavar="NAME", help="leace, or the method that finds the axis to remove."),
     ] = None
-    strength: Annotated[float | None, typer.Option(metavar="S", help="Share of the change to make (1: all of it).")] = (
+    strength: Annotated[float | None, typer.Option(metavar="S", help="Strength of the removal (0: none, 1: full).")] = (
         None
     )
     ordinary: Annotated[
@@ -132,7 +139,7 @@ class Learned:
 
         if self.preserve is not None:
             raise TaskError(
-                "--preserve is for the removal of a preference. Give --high and --low too, or leave it out."
+                "--preserve needs --high and --low (the removal of a preference). Add them, or leave out --preserve."
             )
         texts = two_classes(LabelledTexts.read(source, **asdict(columns)), source.name)
         options = self._options(source.stem) | ({} if self.method is None else {"method": self.method})
@@ -188,7 +195,9 @@ class Judged(ContinuationWords):
 
     texts: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Held-out texts, for perplexity and the divergence of next tokens."),
+        typer.Option(
+            metavar="FILE", help="Held-out texts, for perplexity and the divergence between next-token distributions."
+        ),
     ] = None
     prompts: Annotated[
         Path | None,
@@ -208,7 +217,9 @@ class Judged(ContinuationWords):
     ] = None
     probe: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Labelled texts on which probes are refitted after every change."),
+        typer.Option(
+            metavar="FILE", help="More labelled texts, to test whether newly fitted probes still detect the concept."
+        ),
     ] = None
     others: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Labelled texts of another concept that should be preserved.")
@@ -258,8 +269,9 @@ class SteeringJudge:
     encoder: Annotated[
         str | None,
         typer.Option(
-            metavar="FOLDER",
-            help="A sentence encoder as judge. An axis fitted to the contrastive texts gives the score.",
+            metavar="MODEL",
+            help="A sentence encoder (a folder or a name) as judge. An axis fitted to the contrastive texts gives the "
+            "score.",
         ),
     ] = None
 
@@ -305,9 +317,10 @@ def remove(
 ) -> None:
     """Remove a concept, or a preference for one word over another, from a model while it runs, and test the removal.
 
-    The removal is learned layer by layer: at each layer, the removals at all earlier layers are already applied. A
-    quarter of the texts is held out. On these texts, the command reports how well newly fitted probes still detect the
-    concept, and the perplexity. A saved removal is tested on the files that you give (--texts, --prompts …).
+    The removal is learned layer by layer: at each layer, the removals at all earlier layers are already applied. About
+    a quarter of the texts is held out; texts of one group stay together. On the held-out texts, the command reports how
+    well newly fitted probes still detect the concept, and the perplexity. A saved removal is tested on the files that
+    you give (--texts, --prompts …).
 
     Example: densray model remove SmolLM2-135M.gguf sentences.csv -o gender.safetensors
     """
@@ -431,7 +444,7 @@ def steer(
     else:
         texts, continued = _contrasts(source, prompts)
         if strength is not None:
-            raise TaskError("--strength is for a saved steering. Give the strengths to try with --strengths.")
+            raise TaskError("--strength is for a saved steering vector. Give the strengths to try with --strengths.")
         amounts, judge = split_decimals(strengths), judged.read(texts, device)
         loaded = load(model, device, answer)
         sides = [[text for text, label in texts if label == side] for side in (1.0, 0.0)]
@@ -548,7 +561,7 @@ def show_example(row: Mapping[str, str]) -> None:
 @with_option_groups
 def sweep(
     model: CausalModel,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Saved interventions.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Saved removals (or steering vectors).")],
     judged: Judged,
     columns: PromptColumns,
     answer: Answer,
@@ -556,7 +569,7 @@ def sweep(
         list[str] | None, typer.Option(metavar="NUMBERS", help="Set of layers to try, comma-separated (repeatable).")
     ] = None,
     strengths: Annotated[
-        str, typer.Option(metavar="NUMBERS", help="Strengths to try, comma-separated.")
+        str, typer.Option(metavar="NUMBERS", help="Strengths to try, comma-separated (1: the full removal).")
     ] = "0.25,0.5,0.75,1",
     at_most: Annotated[
         float,
@@ -571,15 +584,13 @@ def sweep(
         ),
     ] = 0.9,
     output: FigureFile = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the chosen intervention: .safetensors.")
-    ] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the chosen removal: .safetensors.")] = None,
     any_model: AnyModel = False,
     device: Device = None,
     random_state: RandomState = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Try layers and strengths of saved interventions, and choose one setting.
+    """Try layers and strengths of saved removals, and choose one setting.
 
     For each setting, the command reports how much of the concept is left, and the cost. The test data are split in
     half. The cheapest setting that meets --at-most and --preserve-at-least is chosen on one half and reported on the

@@ -51,7 +51,8 @@ ReportFile: TypeAlias = Annotated[
 Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace the output file if it exists.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print only the result, as unrounded JSON.")]
 Quiet: TypeAlias = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print only the result: no progress, no notes, no provenance.")
+    bool,
+    typer.Option("--quiet", "-q", help="Print only the result: no progress, no names of written files, no provenance."),
 ]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", min=1, metavar="N", help="Read only the first N words.")
@@ -65,7 +66,12 @@ RandomState: TypeAlias = Annotated[
     typer.Option("--random-state", metavar="N", help="Seed of the random numbers."),
 ]
 AnyCase: TypeAlias = Annotated[
-    bool, typer.Option("--any-case", help="If a word is not in the space, try other capitalisations.")
+    bool,
+    typer.Option(
+        "--any-case",
+        help="If the space has a word only in other capitalisations, use the first match. Default: count it as "
+        "missing.",
+    ),
 ]
 Case: TypeAlias = Annotated[
     bool | None,
@@ -96,7 +102,7 @@ WordGroups: TypeAlias = Annotated[
         "--groups",
         metavar="forms|proposed|none",
         help="Words to hold out together. forms: inflected forms of one word. proposed: also the two words of a pair, "
-        "repeated words, and words with equal vectors. none: each word alone.",
+        "repeated words or texts, equal vectors, and texts that differ in one word. none: each word alone.",
         callback=lambda name: None if name == "none" else name,
     ),
 ]
@@ -118,7 +124,10 @@ class LexiconOptions:
     low: Annotated[str | None, typer.Option(metavar="WORDS", help="Words of the low end: a file or a list.")] = None
     label_names: Annotated[
         str | None,
-        typer.Option(metavar="LOW,HIGH", help="The labels of the two ends, the low one first."),
+        typer.Option(
+            metavar="LOW,HIGH",
+            help="Names of the two ends, the low end first. If the labels are two names, give these.",
+        ),
     ] = None
     word_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Word column of the LEXICON file: a name, or a number from 0.")
@@ -244,7 +253,10 @@ class TableOptions:
 
     text_column: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Text column. Texts serve as row names, and are used to suggest groups."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Text column. Texts serve as row names; rows to hold out together are suggested from them.",
+        ),
     ] = None
     vector_column: Annotated[
         str | None,
@@ -455,4 +467,4 @@ def words_of(given: str, option: str) -> list[str]:
     return words
 
 
-_LIST_ENDINGS = (".txt", ".tsv", ".csv", ".list", ".json")
+_LIST_ENDINGS = (".txt", ".tsv", ".csv", ".list", ".json", ".xlsx")

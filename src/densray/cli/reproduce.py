@@ -45,7 +45,7 @@ def show_comparison(table: str, rows: Sequence[Mapping[str, Any]], *, as_json: b
 GivenSpace = Annotated[
     str, typer.Option("--space", metavar="SPACE", help="A file of vectors, or the name of a data set.")
 ]
-Vocabulary = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Number of words of the space to use.")]
+Vocabulary = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Read only the first N words.")]
 Embedding = Annotated[
     str,
     typer.Option(
@@ -66,7 +66,7 @@ def analogy_command(table: str, summary: str, example: str) -> Callable[..., Non
     ) -> None:
         _reproduce_analogies(table, space, limit, embedding, answer, fresh=fresh)
 
-    reproduce.__doc__ = f"{summary}, compared with the published values.\n\nExample: densray reproduce {example}"
+    reproduce.__doc__ = f"{summary}\n\nExample: densray reproduce {example}"
     return with_option_groups(reproduce)
 
 
@@ -157,16 +157,16 @@ def table1(
         list[str] | None,
         typer.Option(
             metavar="NAME=SPACE",
-            help="Vectors of one line: CZ, DE, ES, FR, EN or EN(t) (English tweets), then = and a file or data set "
-            "(repeatable).",
+            help="Vectors for the lines of one language. NAME: CZ, DE, ES, FR, EN or EN(t) (English tweets). SPACE: a "
+            "file or data set (repeatable).",
         ),
     ] = None,
     methods: Methods = None,
     random_state: RandomState = 0,
 ) -> None:
-    """Compare Kendall's τ of lexicon induction with the published values, line by line.
+    """Compare Kendall's τ of lexicon induction with the published values, for each numbered line of the table.
 
-    If the vectors of a line are missing, a note says where to get them. By default, EN uses the bundled part of
+    If the vectors for a line are missing, a note says where to get them. By default, EN uses the bundled part of
     GoogleNews.
 
     Example: densray reproduce table1 --space FR=cc.fr.300.vec.gz

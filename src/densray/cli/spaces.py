@@ -227,8 +227,8 @@ def erase(
         str | None,
         typer.Argument(
             metavar="LEXICON",
-            help="What to remove: labelled words (a file or data set), a concept (gender, or a TOML file of word "
-            "lists), or a saved erasure or axis. Or give --high and --low.",
+            help="What to remove: labelled words (a file or data set), a concept of several word lists (gender, or a "
+            "TOML file), a saved erasure, or a saved axis. Or give --high and --low.",
         ),
     ] = None,
     remover: Annotated[
@@ -259,7 +259,9 @@ def erase(
     ] = None,
     strength: Annotated[
         float,
-        typer.Option("--strength", min=0.0, max=1.0, metavar="S", help="Share of the change to make (1: all of it)."),
+        typer.Option(
+            "--strength", min=0.0, max=1.0, metavar="S", help="Strength of the removal, from 0 (none) to 1 (full)."
+        ),
     ] = 1.0,
     any_case: Case = None,
     random_state: RandomState = 0,
@@ -282,8 +284,8 @@ def erase(
     For words, give a space and a LEXICON. For documents, give a table and one or more columns (--label-column,
     comma-separated), or a table and a saved erasure. Only the vectors change. All other columns stay the same.
 
-    --remover covariance-difference hides more from nonlinear models, but words lose more of their nearest neighbours.
-    It chooses its number of axes itself.
+    Compared with the default, --remover covariance-difference hides more from nonlinear models, but words lose more of
+    their nearest neighbours. It chooses its number of axes itself.
 
     Example: densray erase vectors.bin hu-liu -o neutral.bin
     """

@@ -54,7 +54,8 @@ Folder: TypeAlias = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="A folder of hidden states, written by densray model read.")
 ]
 Layers: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NUMBERS", help="Blocks, comma-separated and counted from 0 (-1: the last one).")
+    str | None,
+    typer.Option(metavar="NUMBERS", help="Layers (transformer blocks), comma-separated, from 0 (-1: the last)."),
 ]
 Device: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="Device for the model: cpu, cuda, … Default: a GPU if there is one.")
@@ -194,7 +195,11 @@ def read(
     device: Device = None,
     first_token: Annotated[
         str,
-        typer.Option(metavar="auto|yes|no", help="Whether to add a first token (BOS) if the tokenizer does not."),
+        typer.Option(
+            metavar="auto|yes|no",
+            help="Whether to add a first token (BOS) if the tokenizer does not. auto: if the model "
+            "then predicts better.",
+        ),
     ] = "auto",
     controls: Annotated[
         bool,
@@ -204,10 +209,10 @@ def read(
         bool, typer.Option("--truncate", help="Truncate texts that are longer than the context.")
     ] = False,
 ) -> None:
-    """Read the hidden states of texts after every block of a model, and write them to memory-mappable files.
+    """Read the hidden states of texts after every layer of a model, and write them to memory-mappable files.
 
     Labels and groups of a table are stored with the states. To resume an interrupted run, give the same command again.
-    A sentence encoder counts as one layer. With --layers or --pool, its inner blocks are read.
+    A sentence encoder counts as one layer. With --layers or --pool, its inner layers are read.
 
     Example: densray model read SmolLM2-135M.gguf sentences.csv -o states
     """
@@ -222,7 +227,9 @@ def read(
     with progress_bar(f"Loading {model}", quiet=answer.quiet):
         loaded = load_model(model, device=device, sentence_encoder=None if layers is pool is None else False)
     if controls and loaded.tokenizer is None:
-        raise TaskError("--controls needs the blocks of a model; a sentence encoder is read by its blocks with --pool.")
+        raise TaskError(
+            "--controls needs the layers of a model; the inner layers of a sentence encoder are read with --pool."
+        )
     try:
         with progress_bar(f"Reading {len(given.texts):,} texts", quiet=answer.quiet) as progress:
             found = read_states(
@@ -388,4 +395,4 @@ def layers_read(said: str | None, known: States) -> tuple[int, ...] | None:
 def _pictures(result: LayerComparison) -> list[Picture]:
     from densray.figures import figure
 
-    return [figure(result.figure(), "AUROC on held-out texts, layer by layer. Bands: 95% intervals.")]
+    return [figure(result.figure(), "AUC on held-out texts, layer by layer. Bands: 95% intervals.")]

@@ -345,6 +345,7 @@ def score_table(
     _check_origin(axis, axis_file, path, any_space=any_space)
     _note_missing_encoder(axis.encoder, axis_file, table, path, answer)
     plain: dict[str, Any] = {"axis": axis_file, "concept": axis.concept, "even_odds": axis.even_odds}
+    plain["label_names"] = axis.label_names
     empty = "" if axis.uncertainty is None else axis.uncertainty.explain_empty("row")
     if axis.verdict is not None:
         plain["verdict"] = axis.verdict.sentence
@@ -359,6 +360,8 @@ def score_table(
         plain |= {"path": str(written.path), "rows": written.rows, "rows_skipped": written.skipped}
         if not answer.as_json and not answer.quiet:
             typer.echo(f"{written.path}: {written.rows:,} rows{_say_skipped(written)}")
+            if by is None:
+                typer.echo(axis.orientation)
             if empty:
                 typer.echo(empty)
             if axis.fitted_rows is not None:

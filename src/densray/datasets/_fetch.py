@@ -85,13 +85,15 @@ def _check_inside(info: zipfile.ZipInfo, archive: Path) -> None:
     path = PurePosixPath(info.filename.replace("\\", "/"))
     link = (info.external_attr >> 16) & 0o170000 == 0o120000
     if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]) or link:
-        raise DataError(f"{archive}: the member '{info.filename}' would be written outside its folder. Nothing was.")
+        raise DataError(
+            f"{archive}: the member '{info.filename}' would be written outside its folder. Nothing was unpacked."
+        )
 
 
 def _check_ratio(unpacked: int, archive: Path) -> None:
     """Refuse an archive that would become absurdly large (a zip bomb)."""
     if unpacked > _LARGEST_RATIO * archive.stat().st_size + _CHUNK:
-        raise DataError(f"{archive}: would unpack to {unpacked:,} bytes. This is not a data set; nothing was unpacked.")
+        raise DataError(f"{archive} would unpack to {unpacked:,} bytes, more than any data set. Nothing was unpacked.")
 
 
 log = logging.getLogger(__name__)
@@ -153,7 +155,7 @@ def download(
             os.replace(transfer.partial, target)
         transfer.origin.unlink(missing_ok=True)
     except requests.HTTPError as error:
-        raise DataError(f"{url}: the server does not give it out ({shorten(error)}). {advice}") from error
+        raise DataError(f"{url}: the server refuses the download ({shorten(error)}). {advice}") from error
     except (requests.RequestException, urllib3.exceptions.HTTPError, ConnectionError, TimeoutError) as error:
         arrived = transfer.partial.stat().st_size if transfer.partial.exists() else 0
         kept = f"{arrived:,} bytes are kept in {transfer.partial.name}: run it again to resume. " if arrived else ""
@@ -254,14 +256,18 @@ class _Transfer:
         """Refuse a response that is not the file, before any of it is stored."""
         coding = response.headers.get("Content-Encoding", "identity").lower()
         if coding != "identity" and not (coding in ("gzip", "x-gzip") and self.target.suffix == ".gz"):
-            raise _WrongFileError(f"the server sends it packed ({shorten(coding)}), which was not asked for.")
+            raise _WrongFileError(
+                f"the server sends the file compressed ({shorten(coding)}), although this was not requested."
+            )
         if response.headers.get("Content-Type", "").lower().startswith("text/html"):
             raise _WrongFileError("the server sends a web page, perhaps a login, instead of the file.")
         sizes = {total, None if stated is None else stated[1], self.size} - {None}
         if len(sizes) > 1:
             raise _WrongFileError(f"it has {total or 0:,} bytes at its source, not {self.size or 0:,}: it has changed.")
         if not sizes and self.checksum is None:
-            raise _WrongFileError("the server does not say how long it is, so a truncated file could not be detected.")
+            raise _WrongFileError(
+                "the server does not state the size of the file, so a truncated download could not be detected."
+            )
 
     def check(self) -> None:
         """Raise unless the partial file is complete and matches all known checks."""
@@ -270,8 +276,8 @@ class _Transfer:
             raise _WrongFileError(f"{n_bytes:,} bytes arrived, not {self.size:,}. They were removed.")
         if not matches(self.partial, self.checksum):
             raise _WrongFileError(
-                f"the downloaded file does not match its checksum {self.checksum} and was removed. Run it again; if it "
-                "happens twice, the file has changed at its source."
+                f"the downloaded file does not match its checksum {self.checksum} and was removed. Run the "
+                "command again. If this happens twice, the file has changed at its source."
             )
         with self.partial.open("rb") as file:
             beginning = file.read(_CHUNK)
@@ -313,7 +319,7 @@ def _only_downloader(partial: Path) -> Iterator[BinaryIO]:
         if not try_lock(file.fileno()):
             raise DataError(f"another process is downloading {partial.stem}. Wait for it.")
         if not partial.exists() or not os.path.samestat(os.fstat(file.fileno()), partial.stat()):
-            raise DataError(f"another process has just downloaded {partial.stem}. Run it again.")
+            raise DataError(f"another process has just downloaded {partial.stem}. Run the command again.")
         yield file
 
 

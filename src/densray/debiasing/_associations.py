@@ -57,8 +57,7 @@ def association(
     n_permutations: int = 10_000,
     random_state: int | None = 0,
 ) -> Association:
-    r"""Return how much more strongly the first targets are associated with the first attributes than the second
-    targets.
+    r"""Return how much more the first targets lean towards the first of two attributes than the second targets do.
 
     With :math:`s(w) = \overline{\cos}(w, A) - \overline{\cos}(w, B)` the effect size is
 
@@ -148,7 +147,9 @@ def association_test(
 def _check_apart(first: list[str], second: list[str], what: str) -> None:
     shared = sorted(set(first) & set(second))
     if shared:
-        raise TaskError(f"{what} share {name_some(shared)}. A word can be on one side only: take it out of one list.")
+        raise TaskError(
+            f"{what} share {name_some(shared)}. A word can be in only one of them. Take it out of the other."
+        )
 
 
 def _effect_size(scores: Vector, size: int) -> float:

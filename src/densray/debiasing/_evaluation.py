@@ -370,9 +370,9 @@ def evaluate_removal(
 ) -> RemovalResult:
     """Compare removers: how much of a concept each removes, and how well the rest of the space is preserved.
 
-    Vectors are scaled to unit length first. Removers that equalise keep the words of the concept, as published; the
-    others change every word except those of `keep`. A remover that fails is left out, and a remark gives the reason; if
-    all fail, an error is raised.
+    Vectors are scaled to unit length first. Removers that equalise leave the words of the concept unchanged, as in
+    their papers; the others change every word except those in `keep`. A remover that fails is left out, and a remark
+    gives the reason; if all fail, an error is raised.
 
     Parameters
     ----------
@@ -492,7 +492,7 @@ DRAWN = (*_TESTS, "linear probe", "nonlinear probe", "neighbour correlation")
 
 
 def best_removed(result: RemovalResult) -> MeasuredSpace:
-    """Return the space after the remover for which the best of the three recovery tests is lowest."""
+    """Return the space after the remover that hides the concept best: its highest of three recovery tests is lowest."""
     return min(result.spaces[1:], key=lambda space: max(space[test].value for test in _TESTS))
 
 

@@ -216,7 +216,8 @@ def recovery_test(
     words, sides = biased.top(count)
     if not 2 <= n_train < len(words):
         raise TaskError(
-            Argument("n_train", n_train), f" is given; 2 to {len(words) - 1} of {len(words)} words can be trained on."
+            Argument("n_train", n_train),
+            f" is given; 2 to {len(words) - 1} of {len(words)} words can be used for training.",
         )
     X = unit_vectors(space, words)
     random = check_random_state(random_state)

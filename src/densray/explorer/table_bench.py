@@ -356,7 +356,7 @@ def _take_sample(
             progress(start, len(table))
     taken = pa.Table.from_batches(parts, schema=table.schema)
     if not len(taken):
-        raise TableError(f"{table.name}: none of the rows has a usable vector.")
+        raise TableError(f"{table.name}: no row has a usable vector.")
     return table.with_rows(taken), np.concatenate(numbers), skipped
 
 

@@ -275,7 +275,7 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
 
 
 def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
-    """Return held-out AUROC over the layers of a model: one line per method with the band of its interval.
+    """Return held-out AUC over the layers of a model: one line per method with the band of its interval.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
     ticks = alt.Axis(format=CHART_COUNT, grid=False, tickMinStep=1)
     across = alt.X("layer:Q", title="layer (block, counted from 0)", axis=ticks)
     scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
-    up = alt.Y("auc:Q", title="AUROC on texts held out", scale=scale)
+    up = alt.Y("auc:Q", title="AUC on held-out texts", scale=scale)
     level = alt.Y("chance:Q", scale=scale)  # same scale as the curves; otherwise it would start at zero
     layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=level)]
     for method, (color, _, dash) in looks.items():
@@ -305,7 +305,7 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
     # legend on top, so that the curves keep the full width; its columns fit the names of methods
     above = method_encoding(looks, orient="top", direction="horizontal", columns=alt.expr("max(1, floor(width / 130))"))
     layers.append(points.encode(x=across, y=up, tooltip=shown, **above))
-    said = f"AUROC by layer for {', '.join(looks)}"
+    said = f"AUC by layer for {', '.join(looks)}"
     return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=said)
 
 

@@ -39,7 +39,7 @@ def written_width(text: str, font_size: float, *, bold: bool = False) -> float |
 
 
 def with_widths(svg: str) -> str:
-    """Return an SVG whose texts say how wide they are: a machine with another font then draws them as wide."""
+    """Return an SVG that states the width of each text, so that it keeps this width in another font."""
 
     def widened(found: re.Match[str]) -> str:
         look, said = found["look"], found["said"]

@@ -149,11 +149,11 @@ def _show_curves(result: LayerComparison, states: States) -> None:
         chosen = result.tables()[0]
         st.markdown(f"**{chosen.title}**")
         shown = [
-            {"method": one.method, "layer": one.layer, "AUROC": one.auc, "p": one.p_value}
+            {"method": one.method, "layer": one.layer, "AUC": one.auc, "p": one.p_value}
             | {"95%": f"{show_number(one.interval.low)} to {show_number(one.interval.high)}"}
             for one in result.chosen
         ]
-        figures: list[Column | str] = ["method", "layer", Column("AUROC", decimals=3), "95%"]
+        figures: list[Column | str] = ["method", "layer", Column("AUC", decimals=3), "95%"]
         small_table(shown, [*figures, Column("p", decimals=3, open_ends=True)])
         for line in chosen.notes:
             st.caption(plain(line))
