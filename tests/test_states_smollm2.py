@@ -119,7 +119,10 @@ def test_a_removal_is_judged_and_texts_are_generated_under_it(loaded, states):
     result = evaluate_intervention(model, tokenizer, removal, Judged(texts, stereotypes=PROMPTS))
     assert result["perplexity"].after == pytest.approx(result["perplexity"].before, rel=0.5)
     assert 0.0 < result["divergence"].after < 1.0
-    assert abs(result["level"].after - result["level"].before) > 0.5  # a removal may move the level: it is told
+    # How far a removal moves the level depends on the ordinary text that was drawn; the report must say how far.
+    before, after = (continuation_log_odds(model, tokenizer, PROMPTS, each).mean() for each in (None, removal))
+    assert (result["level"].before, result["level"].after) == pytest.approx((before, after), abs=1e-3)
+    assert abs(after - before) > 0.05
     prompt = ["The nurse said that"]
     plain, changed = (generate_texts(model, tokenizer, prompt, each, max_new_tokens=8) for each in (None, removal))
     assert plain[0].split()[0] in ("he", "she", "the")
