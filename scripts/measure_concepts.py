@@ -291,7 +291,8 @@ def _probed(model: Any, tokenizer: Any, texts: LabelledTexts, change: Any, layer
     """Return the AUC of a linear probe fitted again after every layer, and of an MLP after the last."""
     from densray.metrics import auc
     from densray.states import read_states
-    from densray.states._measures import _probe_scores, under
+    from densray.states._measures import _probe_scores
+    from densray.states._next_tokens import under
 
     with under(model, change):
         states = read_states(model, tokenizer, texts.texts, layers=layers)

@@ -37,7 +37,7 @@ from densray.states import (
     log_perplexity,
     read_states,
 )
-from densray.states._measures import token_costs, under
+from densray.states._next_tokens import token_costs, under
 from densray.states._removal import learn_changes
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -359,7 +359,7 @@ class _Asked:
         """Return the mean log odds of the two sets of words, and the loss per token of the texts."""
         import torch
 
-        from densray.states._measures import _logits
+        from densray.states._next_tokens import _logits
 
         odds = []
         with under(self.model, change), torch.inference_mode():
@@ -379,7 +379,8 @@ def throughput(model: Any, tokenizer: Any, folder: Path, out: Path, count: int =
     """
     import torch
 
-    from densray.states._models import encode_texts, filler_of, padded
+    from densray.states._models import encode_texts
+    from densray.states._padding import filler_of, padded
     from densray.states._reading import TOKENS_PER_BATCH
 
     lines = (folder / "sst2" / "train.tsv").read_text(encoding="utf-8").splitlines()

@@ -28,7 +28,8 @@ from densray.states import (
     sweep_interventions,
 )
 from densray.states._evaluation import _compared, _halves, mark_front
-from densray.states._measures import EffectMeasure, _first_token, _preserved, _slope, members_of, rank_correlation
+from densray.states._measures import EffectMeasure, _preserved, _slope, members_of, rank_correlation
+from densray.states._next_tokens import _first_token
 from densray.states._removal import learn_changes
 from tiny_models import N_BLOCKS, WIDTH, WORDS, make_model, make_tokenizer, torch, transformers
 

@@ -10,7 +10,7 @@ import pytest
 from densray.affine import AffineMap
 from densray.errors import OutputError, PersistenceError, TaskError
 from densray.states import Intervention, LayerChange, States, find_blocks, generate_texts, model_checksum, read_states
-from densray.states._measures import generate_tokens
+from densray.states._generation import generate_tokens
 from tiny_models import FAMILIES, N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 TEXTS = ["the nurse said that she was tired", "good film", "the doctor said that he was never tired again"]
@@ -286,17 +286,7 @@ def test_texts_are_generated_under_an_intervention_and_without():
         generate_texts(make_model("bert"), tokenizer, prompts)
 
 
-def test_prompts_generate_together_what_they_generate_alone():
-    model, tokenizer = make_model("llama"), make_tokenizer()
-    prompts = ["the nurse said that", "a", "the doctor said that", "the film", "a nurse was good"]
-    steered = Intervention("add", {1: LayerChange.along(AXIS)}, 5.0)
-    for change in (None, steered):
-        together = generate_texts(model, tokenizer, prompts, change, max_new_tokens=6)
-        alone = [generate_texts(model, tokenizer, [each], change, max_new_tokens=6)[0] for each in prompts]
-        assert together == alone
-
-
-@pytest.mark.parametrize("family", ["gemma", "gpt2", "mixtral", "mamba", "qwen2-vl"])
+@pytest.mark.parametrize("family", ["llama", "gemma", "gpt2", "mixtral", "mamba", "qwen2-vl"])
 def test_prompts_of_other_lengths_in_the_batch_do_not_change_a_text(family):
     model, tokenizer = make_model(family), make_tokenizer()
     prompts = ["the nurse said that", "a", "the doctor said that", "the film", "a nurse was good"]

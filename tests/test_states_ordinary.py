@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from densray.errors import TaskError
-from densray.states._measures import log_perplexity
+from densray.states import log_perplexity
 from densray.states._ordinary import write_ordinary
 from tiny_models import WORDS, make_model, make_tokenizer, torch
 
@@ -54,6 +54,6 @@ def test_a_large_vocabulary_makes_batches_smaller_and_changes_no_figure(monkeypa
         return forward(input_ids=input_ids, **rest)
 
     monkeypatch.setattr(model, "forward", counted)
-    monkeypatch.setattr("densray.states._measures._LOGITS_PER_BATCH", 7 * 20)  # one text of seven tokens
+    monkeypatch.setattr("densray.states._next_tokens._LOGITS_PER_BATCH", 7 * 20)  # one text of seven tokens
     assert log_perplexity(model, tokenizer, TEXTS) == pytest.approx(whole, rel=1e-6)
     assert sizes == [1, 1, 1]

@@ -19,6 +19,7 @@ from densray.states._evaluation import (
     sweep_front,
     sweep_interventions,
 )
+from densray.states._generation import generate_texts
 from densray.states._intervention import OPERATIONS, Intervention, LayerChange
 from densray.states._layers import (
     DEFAULT_METHODS,
@@ -28,17 +29,14 @@ from densray.states._layers import (
     LayerScore,
     compare_layers,
 )
-from densray.states._measures import (
+from densray.states._measures import InterventionTests, check_probed, two_classes
+from densray.states._models import LoadedModel, load_model
+from densray.states._next_tokens import (
     Continuations,
-    InterventionTests,
-    check_probed,
     continuation_log_odds,
-    generate_texts,
     log_perplexity,
     sentence_log_likelihoods,
-    two_classes,
 )
-from densray.states._models import LoadedModel, load_model
 from densray.states._reading import TokenStates, read_states, read_tokens
 from densray.states._removal import remove_concept, remove_preference
 from densray.states._steering import (

@@ -14,18 +14,9 @@ from densray.metrics import Interval, percentile_interval
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share
 from densray.states._intervention import Intervention
-from densray.states._measures import (
-    Continuations,
-    EffectMeasure,
-    InterventionTests,
-    continuation_log_odds,
-    correct_answers,
-    log_perplexity,
-    measures_of,
-    members_of,
-    rank_correlation,
-)
+from densray.states._measures import EffectMeasure, InterventionTests, measures_of, members_of, rank_correlation
 from densray.states._models import model_name
+from densray.states._next_tokens import Continuations, continuation_log_odds, correct_answers, log_perplexity
 from densray.states._weights import model_checksum
 
 _RESAMPLES = 1000

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -23,7 +22,7 @@ from densray.states._blocks import input_device, load_torch
 from densray.states._chat import ChatText, Text, as_texts
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 #: Number of texts for comparing the loss with and without a first token.
 _TEXTS_FOR_FIRST_TOKEN = 8
@@ -326,44 +325,3 @@ def _context_of(model: Any, tokenizer: Any) -> int:
     lengths.append(getattr(tokenizer, "model_max_length", None))
     known = [int(length) for length in lengths if length and 0 < int(length) < 10**7]
     return min(known) if known else 10**7
-
-
-def padded(
-    rows: Sequence[Sequence[int]], filler: int, device: Any, *, left: bool = False
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return token numbers padded to one length, on the right or left, and the mask of tokens that are not padding."""
-    torch = load_torch()
-    lengths = np.array([len(row) for row in rows])
-    true = np.arange(lengths.max()) < lengths[:, None]
-    true = true[:, ::-1] if left else true
-    ids = np.full(true.shape, filler, dtype=np.int64)
-    ids[true] = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(lengths.sum()))
-    both = torch.from_numpy(ids), torch.from_numpy(true.astype(np.int64))
-    if device.type == "cuda":  # pinned memory, so that the next batch is prepared while the device is busy
-        both = both[0].pin_memory(), both[1].pin_memory()
-    return both[0].to(device, non_blocking=True), both[1].to(device, non_blocking=True)
-
-
-def length_limit(model: Any) -> float:
-    """Return the length up to which a batch of different lengths gives each text the states it has alone.
-
-    Some rotary position embeddings ("dynamic", "longrope") are computed from the longest text of the batch beyond this.
-    """
-    config = getattr(model, "config", None)
-    config = getattr(config, "get_text_config", lambda: config)()
-    rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
-    for part in (rope, *(value for value in rope.values() if isinstance(value, Mapping))):
-        if part.get("rope_type", part.get("type")) in ("dynamic", "longrope"):
-            names = ("original_max_position_embeddings", "max_position_embeddings")
-            known = [part.get(names[0]), *(getattr(config, name, None) for name in names)]
-            return float(next((length for length in known if length), 0))
-    return float("inf")
-
-
-def filler_of(tokenizer: Any) -> int:
-    """Return a token number for padding; padding is masked, so any number works if the tokenizer has none."""
-    for name in ("pad_token_id", "eos_token_id"):
-        number = getattr(tokenizer, name, None)
-        if isinstance(number, int):
-            return number
-    return 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from densray.errors import TaskError
 from densray.states._chat import Text
-from densray.states._measures import continue_tokens
+from densray.states._generation import continue_tokens
 from densray.states._models import encode_texts
 
 #: Number of texts that a model writes by default, and the most tokens of each.

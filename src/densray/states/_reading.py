@@ -17,7 +17,8 @@ from densray.errors import Advice, Argument, TaskError
 from densray.progress import Progress
 from densray.states._blocks import find_stack, input_device, load_torch, resolve_layers, run_blocks
 from densray.states._chat import Text, as_texts
-from densray.states._models import Encoded, check_texts, encode_texts, filler_of, length_limit, model_name, padded
+from densray.states._models import Encoded, check_texts, encode_texts, model_name
+from densray.states._padding import filler_of, length_limit, padded, same_states
 from densray.states._storage import (
     DTYPES,
     BlockWriter,
@@ -44,8 +45,6 @@ TOKENS_PER_BATCH = {"cpu": 4_096, "device": 32_768}
 _POOLS = ("last", "mean", "word", "span")
 #: Thai, the first of the scripts in Unicode that are written without spaces; those before it have spaces.
 _FIRST_WITHOUT_SPACES = "\u0e00"
-#: Difference of states due to rounding, as a share of their length: on a CPU, on a device, and in half precision.
-_ROUNDING = {"cpu": 1e-4, "device": 5e-3, "half": 0.03}
 
 
 def read_states(
@@ -356,10 +355,9 @@ class _Reader:
         with load_torch().inference_mode():
             alone = self.run([shortest])
             if len(self.tokens[shortest]) < len(self.tokens[longest]):
-                beside = self._run_within_memory([shortest, longest])[:, :1]
-                wide = next(self.model.parameters()).element_size() >= 4
-                kind = "half" if not wide else "cpu" if alone.device.type == "cpu" else "device"
-                same = bool(((alone - beside).norm(dim=2) <= _ROUNDING[kind] * alone.norm(dim=2)).all())
+                in_batch = self._run_within_memory([shortest, longest])[:, :1]
+                half = next(self.model.parameters()).element_size() < 4
+                same = same_states(alone, in_batch, half=half)
                 self.mixes_lengths = same and len(self.tokens[longest]) <= length_limit(self.model)
         return int(alone.shape[2])
 

@@ -19,15 +19,9 @@ from densray.rotations import make_rotation
 from densray.states._blocks import find_blocks, resolve_layers
 from densray.states._evaluation import InterventionResult, evaluate_intervention
 from densray.states._intervention import Intervention, LayerChange
-from densray.states._measures import (
-    Continuations,
-    InterventionTests,
-    check_probed,
-    continuation_log_odds,
-    two_classes,
-    under,
-)
+from densray.states._measures import InterventionTests, check_probed, two_classes
 from densray.states._models import model_name
+from densray.states._next_tokens import Continuations, continuation_log_odds, under
 from densray.states._ordinary import write_ordinary
 from densray.states._reading import read_states
 from densray.states._texts import LabelledTexts

@@ -20,9 +20,10 @@ from densray.report import Column, Input, Provenance, Result, Table, show_estima
 from densray.rotations import METHODS, make_rotation
 from densray.states._blocks import find_blocks, resolve_layers
 from densray.states._chat import Text, as_texts, contrast
+from densray.states._generation import generate_tokens, generated_losses
 from densray.states._intervention import Intervention, LayerChange
-from densray.states._measures import correct_facts, generate_tokens, generated_losses
 from densray.states._models import model_name
+from densray.states._next_tokens import correct_facts
 from densray.states._reading import read_states
 from densray.states._texts import LabelledTexts
 from densray.states._weights import model_checksum
