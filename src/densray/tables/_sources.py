@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from densray._encodings import encoding_of
 from densray.errors import DensRayError, EncodingDetectedWarning, TableError, name_some, shorten
 from densray.tables._encoder import check_same_encoders
+from densray.tables._text_columns import ColumnEvidence, arrow_type, decide_kinds, read_values
 from densray.tables._vectors import arrow
 
 if TYPE_CHECKING:
@@ -28,27 +29,6 @@ BATCH_ROWS = 8192
 #: Number of rows whose texts are looked at to find the vectors.
 _HEAD_ROWS = 1000
 _TEXT_BYTES, _READ_BYTES = 1 << 24, 1 << 20
-#: A number with a decimal comma, an integer among them; and one whose comma cannot separate thousands.
-_COMMA_NUMBER = r"^[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][-+]?[0-9]+)?$"
-_CLEAR_COMMA = r"^[-+]?(0?,|[0-9]+,([0-9]{1,2}|[0-9]{4,})([eE]|$)|[0-9]{4,},|[0-9]*,[0-9]+[eE])"
-#: A number whose point, if it has one, may separate thousands.
-_GROUPED = r"^[-+]?[0-9]{1,3}(\.[0-9]{3})?$"
-_INTEGER = r"^-?(0|[1-9][0-9]{0,17})$"
-#: Lists of numbers: all between commas, between semicolons or between spaces.
-_LIST = r"^\s*\[\s*(N(\s*,\s*N)*\s*,?|N(\s*;\s*N)*|N(\s+N)*)?\s*\]\s*$".replace("N", "[-+0-9.eE]+")
-#: The same with decimal commas, two numbers or more. Between commas and spaces, every number needs one.
-_COMMA_LIST = (
-    r"^\s*\[\s*(N(\s*;\s*N)+|N(\s+N)+|C(,\s+C)+)?\s*\]\s*$".replace("N", "[-+]?([0-9]*,)?[0-9]+E")
-    .replace("C", "[-+]?[0-9]*,[0-9]+E")
-    .replace("E", "([eE][-+]?[0-9]+)?")
-)
-#: A decimal comma in a list that cannot separate thousands.
-_CLEAR_COMMA_IN_LIST = r"(^|[^0-9])0?,[0-9]|,([0-9]{1,2}|[0-9]{4,})([^0-9]|$)|[0-9]{4},|,[0-9]+[eE]"
-#: Signs that decimal commas split numbers in two: 0013, -0 among integers, and 1.234,5 between commas and spaces.
-_SPLIT_NUMBER, _MINUS_ZERO = r"[\[,;\s][-+]?0[0-9]", r"[\[,;\s]-0\s*[,;\]\s]"
-_THOUSANDS = r"^\s*\[\s*P(,\s+P)+\s*\]\s*$".replace("P", r"[-+]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+")
-#: Fields of a column of numbers that mark a missing one.
-_NO_NUMBER = r"^\s*(?i:na|n/a|n\.a\.|k\.\s?a\.|null|none|#n/a|#nv|-{1,3}|\.|\?)\s*$"
 KINDS = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -312,7 +292,7 @@ class _Fields:
     """
 
     def __init__(self, shards: Sequence[Path], delimiters: str) -> None:
-        types: dict[str, str] = {}
+        columns: dict[str, ColumnEvidence] = {}
         lengths = []
         self._dialects: dict[Path, _Dialect] = {}
         for shard in shards:
@@ -320,24 +300,21 @@ class _Fields:
                 self._dialects[shard] = _Dialect.of(shard, delimiters)
                 texts = self._texts(shard)
                 names = next(texts).names
-                if types and list(types) != names:
+                if columns and list(columns) != names:
                     raise TableError(
                         f"{shard} has other columns than {shards[0].name}. Give shards with the same columns."
                     )
-                types = types or dict.fromkeys(names, "unknown")
-                commas = self._dialects[shard].delimiter != ","
+                columns = columns or {name: ColumnEvidence() for name in names}
                 count = 0
                 for batch in texts:
                     count += batch.num_rows
-                    types = {name: _narrowest(batch.column(name), types[name], commas=commas) for name in names}
+                    for name, evidence in columns.items():
+                        evidence.add(batch.column(name))
                 lengths.append(count)
         self.lengths = tuple(lengths)
-        types = _one_decimal_mark(types)
-        pa = arrow()
-        arrow_types = {"integer": pa.int64(), "number": pa.float64(), "list": pa.list_(pa.float64())}
-        arrow_types |= {"decimal comma": pa.float64(), "comma list": pa.list_(pa.float64())}
-        self._types = types
-        self.schema = pa.schema([(name, arrow_types.get(kind, pa.string())) for name, kind in types.items()])
+        commas = all(dialect.delimiter != "," for dialect in self._dialects.values())
+        self._kinds = decide_kinds(columns, commas=commas)
+        self.schema = arrow().schema([(name, arrow_type(kind)) for name, kind in self._kinds.items()])
 
     def _texts(self, shard: Path) -> Iterator[Any]:
         """Yield the schema, then batches in which every column is text."""
@@ -364,107 +341,8 @@ class _Fields:
         texts = self._texts(shard)
         next(texts)
         for batch in texts:
-            columns = [self._typed(batch.column(name), name) for name in self.schema.names]
+            columns = [read_values(batch.column(name), kind) for name, kind in self._kinds.items()]
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-    def _typed(self, column: Any, name: str) -> Any:
-        compute, dtype = arrow().compute, self.schema.field(name).type
-        if arrow().types.is_list(dtype):
-            return _parsed_lists(column, commas=self._types[name] == "comma list")
-        if self._types[name] == "decimal comma":
-            column = compute.replace_substring(column, ",", ".")
-        try:
-            return column.cast(dtype)
-        except arrow().ArrowInvalid:  # fields such as NA
-            marked = compute.match_substring_regex(column, _NO_NUMBER)
-            return compute.if_else(marked, arrow().scalar(None, column.type), column).cast(dtype)
-
-
-def _one_decimal_mark(types: dict[str, str]) -> dict[str, str]:
-    """Return the types of columns, where the decimal mark of other columns decides what 1,234 and 1.234 are.
-
-    If they have decimal commas, 1,234 is a decimal number, and 1.234 stays a text, since it is a thousand.
-    """
-    kinds = set(types.values())
-    commas = bool(kinds & {"decimal comma", "comma list"}) and not kinds & {"number", "list"}
-    unclear = {"comma": "decimal comma", "grouped": "text"} if commas else {"grouped": "number"}
-    return {name: unclear.get(kind, kind) for name, kind in types.items()}
-
-
-def _narrowest(column: Any, so_far: str, *, commas: bool) -> str:
-    """Return the type of the values of a text column, given the type of earlier values."""
-    values = column.drop_null()
-    if not len(values) or so_far == "text":
-        return so_far
-    found = _type_of(values, so_far, commas=commas)
-    if found != "text":
-        return found
-    compute = arrow().compute
-    numbers = values.filter(compute.invert(compute.match_substring_regex(values, _NO_NUMBER)))
-    if len(numbers) == len(values):
-        return found
-    return _type_of(numbers, so_far, commas=commas) if len(numbers) else so_far
-
-
-def _type_of(values: Any, so_far: str, *, commas: bool) -> str:
-    """Return the type of values without gaps, given the type of earlier values."""
-    compute = arrow().compute
-
-    def all_match(pattern: str) -> bool:
-        return bool(compute.all(compute.match_substring_regex(values, pattern)).as_py())
-
-    def any_match(pattern: str) -> bool:
-        return bool(compute.any(compute.match_substring_regex(values, pattern)).as_py())
-
-    if so_far in ("unknown", "comma list") and all_match(_COMMA_LIST):
-        if any_match(",") and so_far == "unknown":
-            return "comma list" if any_match(_CLEAR_COMMA_IN_LIST) else "text"  # 1,234 may be a thousand
-        return so_far if so_far == "comma list" else "text" if any_match(_SPLIT_NUMBER) else "list"
-    if so_far in ("unknown", "list") and all_match(_LIST):
-        split = any_match(_SPLIT_NUMBER) or any_match(_THOUSANDS) or (any_match(_MINUS_ZERO) and not any_match(r"\."))
-        return "text" if split else "list"
-    if so_far in ("unknown", "integer") and all_match(_INTEGER):
-        return "integer"
-    identifiers = compute.any(compute.match_substring_regex(values, r"^[-+]?0[0-9]")).as_py()  # such as 007
-    if so_far in ("list", "comma list") or identifiers:
-        return "text"
-    grouped = commas and so_far in ("unknown", "integer", "grouped") and all_match(_GROUPED)
-    points = so_far in ("number", "grouped")
-    commas = commas and not points and all_match(_COMMA_NUMBER)
-    return "grouped" if grouped else _kind_of_numbers(values, so_far, commas=commas)
-
-
-def _kind_of_numbers(values: Any, so_far: str, *, commas: bool) -> str:
-    """Return the type of values that may be numbers; `commas` says that all may have decimal commas.
-
-    1,234 may also be a thousand. Such a column is "comma" until another value or column decides, and text if none does.
-    """
-    compute, pa = arrow().compute, arrow()
-    if commas and (
-        so_far == "decimal comma" or compute.any(compute.match_substring_regex(values, _CLEAR_COMMA)).as_py()
-    ):
-        return "decimal comma"
-    if commas and (so_far == "comma" or compute.any(compute.match_substring(values, ",")).as_py()):
-        return "comma"
-    try:
-        values.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return "text"
-    return "text" if so_far in ("comma", "decimal comma") else "number"
-
-
-def _parsed_lists(column: Any, *, commas: bool = False) -> Any:
-    """Return lists of numbers from texts such as ``[0.1, 0.2]``, ``[0.1 0.2]``, or ``[0,1; 0,2]`` with `commas`."""
-    import polars as pl
-
-    texts = pl.Series(column.to_pylist(), dtype=pl.String)
-    if commas:
-        texts = texts.str.replace_all(r",(\s)", "$1").str.replace_all(",", ".", literal=True)
-    texts = texts.str.strip_chars("[],; \t\r\n").str.replace_all(r"[\s,;]+", " ")
-    empty = texts == ""
-    lists = texts.str.split(" ").cast(pl.List(pl.Float64))
-    filled = pl.select(pl.when(empty).then(pl.lit([], dtype=pl.List(pl.Float64))).otherwise(lists)).to_series()
-    return filled.to_arrow().cast(arrow().list_(arrow().float64()))
 
 
 class _Lines:

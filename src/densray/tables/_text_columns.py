@@ -1,0 +1,189 @@
+"""Types of the columns of text files: integers, numbers with a point or a comma, lists of numbers, or text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from densray.tables._vectors import arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_POINT_NUMBER, _LIST_NUMBER = "[-+0-9.eE]+", r"[-+]?([0-9]*,)?[0-9]+([eE][-+]?[0-9]+)?"
+_COMMA_IN_LIST = r"[-+]?[0-9]*,[0-9]+([eE][-+]?[0-9]+)?"
+_THOUSANDS_IN_LIST = r"[-+]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+"
+
+#: Forms that all values of a column may have. A number with a point is what Arrow reads as a number.
+_FORMS = {
+    "integer": r"^-?(0|[1-9][0-9]{0,17})$",
+    # a decimal comma, or none
+    "comma number": r"^[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][-+]?[0-9]+)?$",
+    # a point, if there is one, that may separate thousands
+    "grouped": r"^[-+]?[0-9]{1,3}(\.[0-9]{3})?$",
+    "point number": None,
+    # numbers between commas, between semicolons or between spaces
+    "list": r"^\s*\[\s*(N(\s*,\s*N)*\s*,?|N(\s*;\s*N)*|N(\s+N)*)?\s*\]\s*$".replace("N", _POINT_NUMBER),
+    # two numbers or more, with decimal commas; between commas and spaces, every number needs one
+    "comma list": r"^\s*\[\s*(N(\s*;\s*N)+|N(\s+N)+|C(,\s+C)+)?\s*\]\s*$".replace("N", _LIST_NUMBER).replace(
+        "C", _COMMA_IN_LIST
+    ),
+}
+#: Signs that one value of a column may have, and the forms for which they matter.
+_SIGNS = {
+    "comma": (r",", ("comma number", "comma list")),
+    "point": (r"\.", ("list",)),
+    # a comma that cannot separate thousands, in a number and in a list
+    "clear comma": (
+        r"^[-+]?(0?,|[0-9]+,([0-9]{1,2}|[0-9]{4,})([eE]|$)|[0-9]{4,},|[0-9]*,[0-9]+[eE])",
+        ("comma number",),
+    ),
+    "clear comma in list": (
+        r"(^|[^0-9])0?,[0-9]|,([0-9]{1,2}|[0-9]{4,})([^0-9]|$)|[0-9]{4},|,[0-9]+[eE]",
+        ("comma list",),
+    ),
+    # numbers split in two at their decimal comma: 0013, -0 among integers, 1.234,5 between commas and spaces
+    "split number": (r"[\[,;\s][-+]?0[0-9]", ("list",)),
+    "minus zero": (r",.*[\s,]-0\s*[,\]]|[\[\s]-0\s*,", ("list",)),
+    "thousands": (r"^\s*\[\s*P(,\s+P)+\s*\]\s*$".replace("P", _THOUSANDS_IN_LIST), ("list",)),
+    # an identifier such as 007
+    "leading zero": (r"^[-+]?0[0-9]", ("comma number", "grouped", "point number")),
+}
+#: Fields of a column of numbers that mark a missing one.
+_NO_NUMBER = r"^\s*(?i:na|n/a|n\.a\.|k\.\s?a\.|null|none|#n/a|#nv|-{1,3}|\.|\?)\s*$"
+
+
+class ColumnEvidence:
+    """The forms that all values of a column have, and the signs that some have. The order of the values is irrelevant.
+
+    Marks such as NA are left out, so that a column of numbers may have them.
+    """
+
+    def __init__(self) -> None:
+        self.forms = set(_FORMS)
+        self.signs: set[str] = set()
+        self.is_empty = True
+
+    def add(self, column: Any) -> None:
+        """Take the values of one more batch into account."""
+        compute = arrow().compute
+        if not self.forms:
+            return
+        values = column.drop_null()
+        values = values.filter(compute.invert(compute.match_substring_regex(values, _NO_NUMBER)))
+        if not len(values):
+            return
+        self.is_empty = False
+        if "integer" in self.forms and _all_have(values, "integer"):  # integers have none of the signs
+            possible = {"integer", "comma number", "point number"}
+            self.forms &= possible | ({"grouped"} if _all_have(values, "grouped") else set())
+            return
+        self.forms = {form for form in self.forms - {"integer"} if _all_have(values, form)}
+        for sign, (pattern, forms) in _SIGNS.items():
+            if sign not in self.signs and self.forms.intersection(forms) and _some_has(values, pattern):
+                self.signs.add(sign)
+
+    def kind(self, *, commas: bool) -> str:
+        """Return the type of the column; `commas` says that numbers may have decimal commas.
+
+        "comma" and "grouped" are not decided yet: 1,234 and 1.234 may be thousands.
+        """
+        if self.is_empty:
+            return "text"
+        if self.forms & {"list", "comma list"}:
+            return self._kind_of_list()
+        if "integer" in self.forms:
+            return "integer"
+        if "leading zero" in self.signs:
+            return "text"
+        return self._kind_of_number(commas=commas)
+
+    def _kind_of_list(self) -> str:
+        signs = self.signs
+        if "comma list" in self.forms and "comma" in signs:
+            return "comma list" if "clear comma in list" in signs else "text"
+        integers_split = "minus zero" in signs and "point" not in signs
+        is_split = integers_split or signs & {"split number", "thousands"}
+        return "text" if is_split or "list" not in self.forms else "list"
+
+    def _kind_of_number(self, *, commas: bool) -> str:
+        if commas and "comma number" in self.forms and "comma" in self.signs:
+            return "decimal comma" if "clear comma" in self.signs else "comma"
+        if commas and "grouped" in self.forms:
+            return "grouped"
+        return "number" if "point number" in self.forms else "text"
+
+
+def _all_have(values: Any, form: str) -> bool:
+    """Return whether all values have a form."""
+    compute, pattern = arrow().compute, _FORMS[form]
+    if pattern is not None:
+        return bool(compute.all(compute.match_substring_regex(values, pattern)).as_py())
+    try:
+        values.cast(arrow().float64())
+    except arrow().ArrowInvalid:
+        return False
+    return True
+
+
+def _some_has(values: Any, pattern: str) -> bool:
+    compute = arrow().compute
+    return bool(compute.any(compute.match_substring_regex(values, pattern)).as_py())
+
+
+def decide_kinds(columns: Mapping[str, ColumnEvidence], *, commas: bool) -> dict[str, str]:
+    """Return the types of columns, where the decimal mark of other columns decides what 1,234 and 1.234 are.
+
+    If they have decimal commas, 1,234 is a decimal number, and 1.234 stays a text, since it is a thousand. If no column
+    decides, 1,234 stays a text, and 1.234 is a decimal number.
+    """
+    kinds = {name: evidence.kind(commas=commas) for name, evidence in columns.items()}
+    found = set(kinds.values())
+    has_commas = bool(found & {"decimal comma", "comma list"}) and not found & {"number", "list"}
+    undecided = {"comma": "decimal comma", "grouped": "text"} if has_commas else {"comma": "text", "grouped": "number"}
+    return {name: undecided.get(kind, kind) for name, kind in kinds.items()}
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """Return the Arrow type of a column of a kind."""
+    pa = arrow()
+    if kind in ("list", "comma list"):
+        return pa.list_(pa.float64())
+    return {"integer": pa.int64(), "number": pa.float64(), "decimal comma": pa.float64()}.get(kind, pa.string())
+
+
+def read_values(column: Any, kind: str) -> Any:
+    """Return the values of a column of text in the type of its kind."""
+    pa = arrow()
+    if kind == "text":
+        return column
+    if kind in ("list", "comma list"):
+        return _read_lists(_without_marks(column), commas=kind == "comma list")
+    if kind == "decimal comma":
+        column = pa.compute.replace_substring(column, ",", ".")
+    try:
+        return column.cast(arrow_type(kind))
+    except pa.ArrowInvalid:  # fields such as NA
+        return _without_marks(column).cast(arrow_type(kind))
+
+
+def _without_marks(column: Any) -> Any:
+    """Return a column of text in which marks such as NA are missing values."""
+    compute = arrow().compute
+    marked = compute.match_substring_regex(column, _NO_NUMBER)
+    return compute.if_else(marked, arrow().scalar(None, column.type), column)
+
+
+def _read_lists(column: Any, *, commas: bool) -> Any:
+    """Return lists of numbers from texts such as ``[0.1, 0.2]``, ``[0.1 0.2]``, or ``[0,1; 0,2]`` with `commas`."""
+    import polars as pl
+
+    texts = pl.Series(column.to_pylist(), dtype=pl.String)
+    if commas:
+        texts = texts.str.replace_all(r",(\s)", "$1").str.replace_all(",", ".", literal=True)
+    texts = texts.str.strip_chars("[],; \t\r\n").str.replace_all(r"[\s,;]+", " ")
+    numbers = texts.replace("", None).str.split(" ").cast(pl.List(pl.Float64))
+    empty = pl.lit([], dtype=pl.List(pl.Float64))
+    return (
+        pl.select(pl.when(texts == "").then(empty).otherwise(numbers)).to_series().to_arrow().cast(arrow_type("list"))
+    )
