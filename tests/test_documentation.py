@@ -241,21 +241,31 @@ def site() -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.fixture
+def chrome() -> Iterator[Any]:
+    """A browser; skips where there is none."""
+    pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
+    from browser import browser, chromium
+
+    if chromium() is None:
+        pytest.skip("needs chromium")
+    with browser() as running:
+        yield running
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("page", ["index", "tutorial", "explorer", "gallery/index", "api/index", "mathematics"])
-def test_axe_finds_nothing_serious_on_a_built_page(site: str, page: str, scheme: str) -> None:
-    pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
-    from browser import AXE, Visitor, browser, chromium
+def test_axe_finds_nothing_serious_on_a_built_page(chrome: Any, site: str, page: str, scheme: str) -> None:
+    from browser import AXE, Visitor
 
-    if chromium() is None or not AXE.is_file():
-        pytest.skip("needs chromium and axe-core")
-    with browser() as chrome:
-        visitor = Visitor(chrome, site, scheme=scheme)
-        visitor.page.goto(f"{site}/{page}.html")
-        visitor.page.wait_for_timeout(500)
-        found = visitor.complaints()
-        visitor.context.close()
+    if not AXE.is_file():
+        pytest.skip("needs axe-core")
+    visitor = Visitor(chrome, site, scheme=scheme)
+    visitor.page.goto(f"{site}/{page}.html")
+    visitor.page.wait_for_timeout(500)
+    found = visitor.complaints()
+    visitor.context.close()
     assert [rule for rule in found if rule[1] in ("serious", "critical")] == []
     assert [problem for problem in visitor.problems if "favicon" not in problem and "404" not in problem] == []
 
@@ -265,29 +275,25 @@ _LAID_OUT = ["index", "tutorial", "trust", "explorer", "people", "debiasing", "l
 
 
 @pytest.mark.slow
-def test_built_pages_do_not_scroll_sideways_and_show_their_captions(site: str) -> None:
-    pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
-    from browser import Visitor, browser, chromium
+def test_built_pages_do_not_scroll_sideways_and_show_their_captions(chrome: Any, site: str) -> None:
+    from browser import Visitor
 
-    if chromium() is None:
-        pytest.skip("needs chromium")
-    with browser() as chrome:
-        for scheme, width in (("light", 390), ("dark", 390), ("light", 1024)):
-            visitor = Visitor(chrome, site, scheme=scheme)
-            visitor.page.set_viewport_size({"width": width, "height": 900})
-            for page in _LAID_OUT:
-                visitor.page.goto(f"{site}/{page}.html")
-                across, captions, header = visitor.page.evaluate(
-                    """() => [
-                        Math.max(...[document.documentElement, document.querySelector('.bd-article-container')].map(
-                            place => place.scrollWidth - place.clientWidth)),
-                        [...document.querySelectorAll('figcaption')].map(each => each.getBoundingClientRect().height),
-                        document.querySelector('.bd-header').offsetHeight]"""
-                )
-                assert across <= 0, (page, width)
-                assert all(height > 0 for height in captions), (page, scheme)
-                assert header < 90, (page, width)  # one row
-            visitor.context.close()
+    for scheme, width in (("light", 390), ("dark", 390), ("light", 1024)):
+        visitor = Visitor(chrome, site, scheme=scheme)
+        visitor.page.set_viewport_size({"width": width, "height": 900})
+        for page in _LAID_OUT:
+            visitor.page.goto(f"{site}/{page}.html")
+            across, captions, header = visitor.page.evaluate(
+                """() => [
+                    Math.max(...[document.documentElement, document.querySelector('.bd-article-container')].map(
+                        place => place.scrollWidth - place.clientWidth)),
+                    [...document.querySelectorAll('figcaption')].map(each => each.getBoundingClientRect().height),
+                    document.querySelector('.bd-header').offsetHeight]"""
+            )
+            assert across <= 0, (page, width)
+            assert all(height > 0 for height in captions), (page, scheme)
+            assert header < 90, (page, width)  # one row
+        visitor.context.close()
 
 
 #: Sizes of the letters of a chart in pixels of the screen: the least one, and the width of the chart.
@@ -310,48 +316,40 @@ _FIRST_COLUMNS = """() => [...document.querySelectorAll('.pst-scrollable-table-c
 
 
 @pytest.mark.slow
-def test_charts_and_tables_of_a_built_page_can_be_read_on_a_phone(site: str) -> None:
-    pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
-    from browser import Visitor, browser, chromium
+def test_charts_and_tables_of_a_built_page_can_be_read_on_a_phone(chrome: Any, site: str) -> None:
+    from browser import Visitor
 
-    if chromium() is None:
-        pytest.skip("needs chromium")
-    with browser() as chrome:
-        visitor = Visitor(chrome, site, width=390, height=900)
-        found = {}
-        for page in ("trust", "people", "debiasing", "removers", "documents", "language-models", "scale"):
-            visitor.page.goto(f"{site}/{page}.html")
-            charts = visitor.page.evaluate(_LETTERS)
-            assert charts, page
-            for source, size, width in charts:
-                assert size >= 10.5, (page, source, size)
-                assert width <= 390, (page, source)
-            found[page] = visitor.page.evaluate(_FIRST_COLUMNS)
-        visitor.context.close()
+    visitor = Visitor(chrome, site, width=390, height=900)
+    found = {}
+    for page in ("trust", "people", "debiasing", "removers", "documents", "language-models", "scale"):
+        visitor.page.goto(f"{site}/{page}.html")
+        charts = visitor.page.evaluate(_LETTERS)
+        assert charts, page
+        for source, size, width in charts:
+            assert size >= 10.5, (page, source, size)
+            assert width <= 390, (page, source)
+        found[page] = visitor.page.evaluate(_FIRST_COLUMNS)
+    visitor.context.close()
     assert any(found.values())
     assert all(moved < 1 for moves in found.values() for moved in moves), found
 
 
 @pytest.mark.slow
-def test_a_table_of_texts_shows_each_row_as_a_block_on_a_phone(site: str) -> None:
-    pytest.importorskip("playwright", reason="playwright, which drives the browser, is not installed")
-    from browser import Visitor, browser, chromium
+def test_a_table_of_texts_shows_each_row_as_a_block_on_a_phone(chrome: Any, site: str) -> None:
+    from browser import Visitor
 
-    if chromium() is None:
-        pytest.skip("needs chromium")
-    with browser() as chrome:
-        shown = {}
-        for width in (390, 1024):
-            visitor = Visitor(chrome, site, width=width, height=900)
-            visitor.page.goto(f"{site}/debiasing.html")
-            shown[width] = visitor.page.evaluate(
-                """() => [...document.querySelectorAll('table.texts')].map(table => {
-                    const [first, second] = [...table.tBodies[0].rows[0].cells].map(cell => cell.getBoundingClientRect())
-                    return [table.scrollWidth - table.parentElement.clientWidth, second.top >= first.bottom - 1,
-                        getComputedStyle(table.tBodies[0].rows[0].cells[1], '::before').content]
-                })"""
-            )
-            visitor.context.close()
+    shown = {}
+    for width in (390, 1024):
+        visitor = Visitor(chrome, site, width=width, height=900)
+        visitor.page.goto(f"{site}/debiasing.html")
+        shown[width] = visitor.page.evaluate(
+            """() => [...document.querySelectorAll('table.texts')].map(table => {
+                const [first, second] = [...table.tBodies[0].rows[0].cells].map(cell => cell.getBoundingClientRect())
+                return [table.scrollWidth - table.parentElement.clientWidth, second.top >= first.bottom - 1,
+                    getComputedStyle(table.tBodies[0].rows[0].cells[1], '::before').content]
+            })"""
+        )
+        visitor.context.close()
     assert shown[390]
     assert all(excess <= 1 and is_below and len(name) > 4 for excess, is_below, name in shown[390]), shown[390]
     assert not any(is_below for _, is_below, _ in shown[1024])

@@ -15,10 +15,9 @@ from densray._files import Contents
 from densray._vocabulary import unit_rows
 from densray.affine import AffineMap
 from densray.errors import TaskError
-from densray.folds import fold_numbers
 from densray.metrics import Interval, auc, auc_interval
 from densray.probes import MODELS, Model, Recovery, mean_recovery, recovery, transfer_scores
-from densray.report import Column, Table, show_count, show_estimate, show_number
+from densray.report import Column, Table, show_estimate, show_number
 from densray.rows import Rows
 
 if TYPE_CHECKING:
@@ -35,6 +34,9 @@ _MOST_TESTED, _MOST_NONLINEAR_HALVES = 2000, 4
 _PLAIN, _SOME = 0.8, 0.7
 #: Width of an interval that is too wide to choose between these.
 _WIDE = 0.15
+#: Reasons why nothing could be measured.
+_NOT_MEASURED = "What remains was not measured: {}"
+_ONE_GROUP = "half of the rows are in one group, and probes hold out whole groups. Use narrower groups."
 _MODEL_NAMES = {"linear": "a linear model", "rbf": "an RBF model", "mlp": "a neural network"}
 
 
@@ -258,27 +260,9 @@ def explain_too_few(rows: Rows, places: NDArray[np.intp], needed: int) -> str:
     smaller = _size_of_smallest_class(rows, places)
     if smaller >= needed:
         return ""
-    return (
-        f"What remains was not measured: that needs {needed} rows of each class that are not kept as they are, "
-        f"and {smaller} were found."
+    return _NOT_MEASURED.format(
+        f"that needs {needed} rows of each class that are not kept as they are, and {smaller} were found."
     )
-
-
-def _explain_large_groups(
-    groups: NDArray[np.int64], label_sets: Sequence[LabelSet], places: NDArray[np.intp], n_folds: int, seed: int | None
-) -> str:
-    """Return why whole groups of rows cannot be held out for a probe; empty if they can."""
-    count = len(np.unique(groups))
-    reason = f"half of the rows are in {show_count(count)} group{'' if count == 1 else 's'}"
-    if n_folds < 2:
-        return f"What remains was not measured: {reason}, and probes hold out whole groups. Use narrower groups."
-    for each in label_sets:
-        for sides in each.rows.contrasts:
-            try:
-                fold_numbers(sides[places], groups, n_folds, seed)
-            except TaskError as error:
-                return f"What remains was not measured: {reason}. {error}"
-    return ""
 
 
 class LabelSet(NamedTuple):
@@ -374,19 +358,23 @@ def measure_trials(
         tested_groups = None if groups is None else groups[places]
         if tested_groups is not None:
             n_folds = min(n_folds, len(np.unique(tested_groups)))
-            few = _explain_large_groups(tested_groups, label_sets, places, n_folds, seed)
-            if few:
-                return Remains((), reason=few)
+            if n_folds < 2:
+                return Remains((), reason=_NOT_MEASURED.format(_ONE_GROUP))
         before_and_after = X[places], trial.erasure.apply(X[places], strength=strength)
         tested_models = _tested_models(models, (number, trial))
         for (labels, model), recoveries in collected.items():
             if model not in tested_models:
                 continue
             for vectors, found in zip(before_and_after, recoveries, strict=True):
-                parts = [
-                    recovery(vectors, sides[places], model, n_folds=n_folds, groups=tested_groups, random_state=seed)
-                    for sides in contrasts[labels]
-                ]
+                try:
+                    parts = [
+                        recovery(
+                            vectors, sides[places], model, n_folds=n_folds, groups=tested_groups, random_state=seed
+                        )
+                        for sides in contrasts[labels]
+                    ]
+                except TaskError as error:  # without some group, one class is left
+                    return Remains((), reason=f"What remains was not measured: {error}")
                 found.append(mean_recovery(parts))
             if model == "rbf" and len(trial.learned):
                 learned = _sample(trial.learned, check_random_state(seed))

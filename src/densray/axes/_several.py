@@ -11,6 +11,7 @@ from densray.axes._axis import Axis
 from densray.axes._citation import cite_classes
 from densray.axes._diagnosis import inputs_of
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
+from densray.axes._verdict import show_grade
 from densray.errors import LabelError
 from densray.groups import GroupProposal
 from densray.metrics import Interval, balanced_accuracy, balanced_accuracy_interval
@@ -87,7 +88,8 @@ class ClassesDiagnosis(Result):
             f"{show_count(self.n_rows)} rows, left out {held_out}; AUC of each class against the rest, 95% interval."
         ]
         notes += [] if self.proposal is None else [self.proposal.line]
-        return [Table(f"Each class of {self.concept} against the rest", columns, self.classes, notes)]
+        rows = [{**row, "grade": show_grade(row["grade"])} for row in self.classes]
+        return [Table(f"Each class of {self.concept} against the rest", columns, rows, notes)]
 
 
 def diagnose_classes(

@@ -68,6 +68,11 @@ class Verdict:
     line: str
     sentence: str = ""
 
+    @property
+    def shown_grade(self) -> str:
+        """The grade in the words of the sentence: "too few to tell" instead of "unclear"."""
+        return show_grade(self.grade)
+
 
 def judge(
     *,
@@ -138,7 +143,7 @@ more seeds. “correct” contradicts the other seeds.'
         f"seed angle {show_number(seed_angle, 0)}°"
     )
     why = f" ({'; '.join(limits)})" if limits else ""
-    said, shown = list(limits), "too few to tell" if grade == "unclear" else grade
+    said, shown = list(limits), show_grade(grade)
     if grade == GRADES[-1]:
         said.append(f"it orders {show_number(100 * auc, 0, marks=[100])} of 100 pairs of unseen {noun}s correctly")
     elif not turned:  # neither words to add nor words to blame
@@ -156,6 +161,15 @@ more seeds. “correct” contradicts the other seeds.'
     counted = f"{n_seeds:,} {seeds} in {n_groups:,} groups" if grouped else f"{n_seeds:,} {seeds}"
     sentence = f"Trust: {shown} ({counted}). {sentence}"
     return Verdict(grade, limits, f"Trust: {shown}{why}: {figures}.", sentence)
+
+
+def show_grade(grade: str) -> str:
+    """Return a grade in plain words.
+
+    >>> show_grade("unclear"), show_grade("good")
+    ('too few to tell', 'good')
+    """
+    return "too few to tell" if grade == "unclear" else grade
 
 
 def show_reliability(value: float, low: float, high: float, decimals: int = 3) -> str:

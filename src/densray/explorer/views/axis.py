@@ -12,6 +12,7 @@ from densray.axes import (
     RELIABILITY_MARKS,
     Axis,
     Diagnosis,
+    Verdict,
     axis_change,
     induce,
     words_like_seeds,
@@ -107,7 +108,7 @@ def show() -> str | None:
         show_comparison(bench, axis.lexicon, wanted)
     _offer_downloads(bench, wanted, axis, diagnosis)
     show_code(axis_code(bench.source, axis.lexicon, wanted, own, rated))
-    return None if diagnosis is None else _badge(diagnosis)
+    return None if diagnosis is None else trust_badge(diagnosis.verdict)
 
 
 def _offer_examples() -> None:
@@ -117,9 +118,9 @@ def _offer_examples() -> None:
             st.button(name, key=f"example {name}", on_click=use_example, args=(name,))
 
 
-def _badge(diagnosis: Diagnosis) -> str:
-    grade = diagnosis.verdict.grade
-    return f":{COLORS[grade]}-badge[trust: {grade}]"
+def trust_badge(verdict: Verdict) -> str:
+    """Return the grade of an axis as a badge for the title of the page."""
+    return f":{COLORS[verdict.grade]}-badge[trust: {verdict.shown_grade}]"
 
 
 def _diagnose(bench: Workbench, axis: ShownAxis) -> Diagnosis | None:

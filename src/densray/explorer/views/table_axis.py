@@ -30,7 +30,7 @@ from densray.explorer.table_sidebar import (
     run,
     show_document,
 )
-from densray.explorer.views.axis import COLORS, GRADES
+from densray.explorer.views.axis import GRADES, trust_badge
 from densray.explorer.widgets import (
     chart,
     chart_first,
@@ -107,7 +107,7 @@ def show() -> str | None:
         )
         if diagnosis is not None:
             _show_verdict(diagnosis)
-    return None if diagnosis is None else f":{COLORS[diagnosis.verdict.grade]}-badge[trust: {diagnosis.verdict.grade}]"
+    return None if diagnosis is None else trust_badge(diagnosis.verdict)
 
 
 def ends_of(wanted: LabelChoice, rows: Rows) -> tuple[str, str]:
