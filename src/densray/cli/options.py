@@ -100,7 +100,7 @@ WordGroups: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--groups",
-        metavar="forms|proposed|none",
+        metavar="CHOICE",
         help="Words to hold out together. forms: inflected forms of one word. proposed: also the two words of a pair, "
         "repeated words or texts, equal vectors, and texts that differ in one word. none: each word alone.",
         callback=lambda name: None if name == "none" else name,
@@ -143,7 +143,11 @@ class LexiconOptions:
         bool | None, typer.Option("--header/--no-header", help="Whether the first line of LEXICON names the columns.")
     ] = None
     conflicts: Annotated[
-        str, typer.Option(metavar="drop|mean|error", help="How to handle words with conflicting labels.")
+        str,
+        typer.Option(
+            metavar="CHOICE",
+            help="What to do if a word has conflicting labels. drop: leave it out. mean: use their mean. error: stop.",
+        ),
     ] = "drop"
 
     @property
