@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import unicodedata
 import warnings
@@ -17,8 +18,10 @@ import pytest
 from densray import Lexicon, WordSpace, load_space
 from densray.cli.app import command
 from densray.cli.entry import run
-from densray.errors import EncodingDetectedWarning, FormatError, LexiconError
+from densray.errors import EncodingDetectedWarning, FormatError, LexiconError, MissingCodeWarning
 from densray.formats import read_space, write_space
+from densray.ratings import Ratings
+from densray.tables import LabelledTable, open_table
 
 HIGH = ["schön", "gut", "nett", "prächtig", "lieb", "gelungen", "froh", "süß"]
 LOW = ["böse", "übel", "mies", "fad", "hässlich", "schlecht", "schrecklich", "trüb"]
@@ -281,3 +284,57 @@ def test_a_comma_between_tabs_that_may_mean_thousands_is_refused(tmp_path) -> No
     (tmp_path / "thousands.tsv").write_text("word\tlabel\nfew\t1,234\nmany\t2,345\n", encoding="utf-8")
     with pytest.raises(LexiconError, match="1,234"):
         Lexicon.read(tmp_path / "thousands.tsv")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["schön;2,5", "gut;1.770"], r"'1.770' has a decimal point, and '2,5' in line 2 has a decimal comma"),
+        (["schön;1.5", "gut;2,5"], r"'2,5' has a decimal comma, and '1.5' in line 2 has a decimal point"),
+        (["schön;3", "gut;-"], r"'-' is only a sign, and '3' in line 2 is a score"),
+        (["schön;+", "gut;3"], r"'3' is a score, and '\+' in line 2 is only a sign"),
+    ],
+)
+def test_two_notations_of_numbers_in_one_file_are_refused(lines: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("\n".join(["word;label", *lines]))
+    with pytest.raises(LexiconError, match=f"line 3: {message}"):
+        Lexicon.read(tmp_path / "words.csv")
+
+
+def test_signs_alone_are_labels_among_classes(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("word;label\ngut;+\nschlecht;-\nnett;1\n")
+    assert Lexicon.read(tmp_path / "words.csv").labels.tolist() == [1.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        ([1.0, 2.0, 5.0, -99.0, -99.0], "2 labels are -99, far from the others \\(1 to 5\\)"),
+        ([1.0, 2.0, 5.0, -9.0], "1 label is -9,"),
+        ([-1.5, 2.0, 999.0], "1 label is 999,"),
+        ([1.0, 50.0, 99.0], None),  # ages
+        ([-12.0, -9.0, 3.0], None),
+        ([1.0, -1.0], None),
+    ],
+)
+def test_codes_of_missing_answers_are_pointed_out(scores: list[float], told: str | None, tmp_path: Path) -> None:
+    lines = [f"{word};{score:g}" for word, score in zip(WORDS, scores, strict=False)]
+    (tmp_path / "words.csv").write_text("\n".join(["word;valence", *lines]))
+    frame = pl.DataFrame({"valence": scores, "vector": np.random.default_rng(0).normal(size=(len(scores), 3))})
+    sources: list[Callable[[], object]] = [
+        lambda: Lexicon.read(tmp_path / "words.csv", label_column="valence", word_column="word", neutral="keep"),
+        lambda: Ratings.read(tmp_path / "words.csv"),
+        lambda: open_table(frame).rows("valence"),
+        lambda: LabelledTable.of(open_table(frame), "valence"),
+        lambda: Ratings.from_table(frame, "valence"),
+    ]
+    for read in sources:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            read()
+        messages = [str(each.message) for each in caught if each.category is MissingCodeWarning]
+        if told is None:
+            assert not messages
+        else:
+            assert len(messages) == 1
+            assert re.search(told, messages[0])

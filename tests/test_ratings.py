@@ -90,6 +90,16 @@ def test_a_rating_that_is_no_number_is_named_with_its_line(tmp_path):
         Ratings.read(written(tmp_path, "word,rating\ncat,1\ndog,high\ncow,2\n"), rating_column="rating")
 
 
+@pytest.mark.parametrize("text", ["-", "positive", "neutral"])
+def test_a_sign_or_a_word_is_no_rating(tmp_path, text):
+    (tmp_path / "r.tsv").write_text(f"item\trating\nhammer\t5.5\nsock\t{text}\n")
+    with pytest.raises(LexiconError, match=f"line 3: '{text}' is not a number"):
+        Ratings.read(tmp_path / "r.tsv")
+    frame = pytest.importorskip("polars").DataFrame({"rating": ["5.5", text], "vector": [[1.0], [2.0]]})
+    with pytest.raises(LabelError, match=f"'{text}' in the column 'rating' is not a number"):
+        Ratings.from_table(frame, "rating")
+
+
 def test_repeated_items_are_averaged_and_named():
     found = Ratings.of(["cat", "dog", "cat"], [1.0, 5.0, 3.0], errors=[0.3, 0.2, 0.4])
     assert (found.items, found.values.tolist(), found.repeated) == (("cat", "dog"), [2.0, 5.0], ("cat",))

@@ -153,3 +153,18 @@ def test_the_commands_fit_and_erase_a_large_table(docs: Path, small_memory: None
     assert found["provenance"]["words_used"] == N
     erased = Erasure.fit(Rows.from_table(docs, "source")).apply(X.astype(np.float32))
     np.testing.assert_allclose(open_table(clean).vectors(), erased, atol=1e-5)
+
+
+@pytest.mark.parametrize("groups", [None, "author", "proposed"])
+def test_rows_with_equal_vectors_are_held_out_together(groups: str | None, small_memory: None) -> None:
+    author = [f"author {row}" for row in range(100)]  # each document is there twice, with another author
+    X = np.repeat(np.random.default_rng(0).normal(size=(50, 4)), 2, axis=0)
+    frame = pl.DataFrame({"party": ["left", "left", "right", "right"] * 25, "author": author, "vector": pl.Series(X)})
+    whole = open_table(frame).rows("party", groups=groups)
+    sampled = LabelledTable.of(open_table(frame), "party").sample(60, groups=groups)
+    for rows in (whole, sampled):
+        assert rows.groups is not None
+        _, group_of = np.unique(rows.X, axis=0, return_inverse=True)
+        assert len({*zip(rows.groups.tolist(), group_of.ravel().tolist(), strict=True)}) == len({*group_of.tolist()})
+    if groups == "author":
+        assert "have equal vectors and are held out together" in whole.forms.line

@@ -234,6 +234,56 @@ def parse_field(text: str, delimiter: str | None, names: tuple[str, str] | None 
     return parse_label(text.replace(",", ".") if comma and comma.fullmatch(text.strip()) else text, names)
 
 
+def parse_rating(text: str, delimiter: str | None = None) -> float | None:
+    """Return the number of a rating, as `parse_field`; words and signs such as "-" are no ratings.
+
+    >>> parse_rating("7,28", ";"), parse_rating("-"), parse_rating("positive")
+    (7.28, None, None)
+    """
+    return None if text.strip().lower() in _NAMED else parse_field(text, delimiter)
+
+
+_POINT, _COMMA, _SIGN, _SCORE = "has a decimal point", "has a decimal comma", "is only a sign", "is a score"
+_NOTATIONS = {
+    _POINT: re.compile(r"[+−-]?\d*\.\d+(e[+-]?\d+)?", re.IGNORECASE),
+    _COMMA: re.compile(r"[+−-]?\d*,\d+"),
+    _SIGN: re.compile(r"[+−-]"),
+}
+_CONTRADICTIONS = {
+    _POINT: (_COMMA, "Use one decimal mark in the whole file."),
+    _COMMA: (_POINT, "Use one decimal mark in the whole file."),
+    _SIGN: (_SCORE, "Leave the field empty if there is no score, or write 1 or -1."),
+    _SCORE: (_SIGN, "Where there is only a sign, leave the field empty if there is no score, or write 1 or -1."),
+}
+
+
+class Notation:
+    """The notation of the numbers in one file. Two notations that contradict each other are an error.
+
+    Next to 2,5 the number 1.770 may be 1770. Next to 3.2 a minus sign may mark a missing answer.
+    """
+
+    def __init__(self, file: TextFile) -> None:
+        self._file = file
+        self._first: dict[str, tuple[str, int]] = {}
+
+    def check(self, text: str, number: float, line: Line) -> None:
+        """Refuse a number whose notation contradicts that of an earlier line."""
+        text = text.strip()
+        found = [name for name, pattern in _NOTATIONS.items() if pattern.fullmatch(text)]
+        if text.lower() not in _NAMED and number not in (-1.0, 0.0, 1.0):
+            found.append(_SCORE)
+        for name in found:
+            self._first.setdefault(name, (text, line.number))
+            opposite, remedy = _CONTRADICTIONS[name]
+            if opposite in self._first:
+                other, at = self._first[opposite]
+                raise self._file.problem(
+                    f"{shorten(text)} {name}, and {shorten(other)} in line {at:,} {opposite}. {remedy}",
+                    line=line.number,
+                )
+
+
 #: Names of columns that number the rows; "" is the index column that pandas writes.
 _ROW_NUMBERS = ("", "id", "ids", "idx", "index", "key", "nr", "no", "number", "row", "row_id", "rowid", "uid",
                 "unnamed: 0", "word_id")  # fmt: skip
@@ -271,6 +321,7 @@ class LexiconTable:
         self.unlabelled: list[str] = []
         self.groups: dict[str, str] = {}
         self._file = file
+        self._notation = Notation(file)
         self._header = header
         self._label_names = label_names
         self._lines = list(file.lines())
@@ -341,6 +392,7 @@ class LexiconTable:
             hint = Advice(" If this line names the columns, say ", Argument("header", True), ".")
             hints = () if line.number > 1 else (hint,)
             raise self._file.problem(f"label {shorten(label)}", *_LABELS_NEEDED, *hints, line=line.number)
+        self._notation.check(label, number, line)
         if not word:
             raise self._file.problem(f"{shorten(line.text)} has no word before its label.", line=line.number)
         return word, number

@@ -24,6 +24,7 @@ __all__ = [
     "Argument",
     "CoverageError",
     "CoverageWarning",
+    "MissingCodeWarning",
     "DataError",
     "DensRayError",
     "DeviceMemoryError",
@@ -263,6 +264,10 @@ class CoverageWarning(Message, UserWarning):
 
 class EncodingDetectedWarning(Message, UserWarning):
     """A text file was not UTF-8 and was read in a detected encoding."""
+
+
+class MissingCodeWarning(Message, UserWarning):
+    """A number such as -99 that seems to mark missing answers was read as a score."""
 
 
 class NotConvergedWarning(Message, RuntimeWarning):

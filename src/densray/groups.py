@@ -21,6 +21,7 @@ __all__ = [
     "find_equal_rows",
     "find_forms",
     "first_of_group",
+    "join_groups",
     "number_groups",
     "pairwise_rows",
     "propose_groups",
@@ -192,6 +193,16 @@ def find_equal_rows(names: Sequence[str], X: NDArray[Any]) -> WordForms | None:
     """
     found = _linked(names, pairwise_rows(_row_digests(X)))
     return None if found is None else replace(found, equal=True)
+
+
+def join_groups(*groupings: NDArray[Any]) -> NDArray[np.int64]:
+    """Return groups of rows that are in one group of any of these groupings, directly or through other rows.
+
+    >>> join_groups(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])).tolist()
+    [0, 0, 0, 1]
+    """
+    links = [link for groups in groupings for link in pairwise_rows(groups.tolist())]
+    return number_groups(first_of_group(links, len(groupings[0])).tolist())
 
 
 def _linked(names: Sequence[str], links: Sequence[Sequence[int]]) -> WordForms | None:

@@ -26,7 +26,7 @@ from densray.alignment import align_words
 from densray.errors import Advice, Argument, LexiconError, name_some
 from densray.folds import draw_test_words
 from densray.groups import check_named_groups, number_groups, propose_groups
-from densray.rows import Rows, sides_of
+from densray.rows import Rows, sides_of, warn_of_missing_codes
 from densray.spelling import spelling_key
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class Lexicon:
         self._by_word = merged
         self._labels = np.array(list(merged.values()), dtype=np.float64)
         self._labels.flags.writeable = False
+        warn_of_missing_codes(self._labels, f"'{name}'")
         self.dropped = dropped
         self.name = name
         self._conflicts = conflicts

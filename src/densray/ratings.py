@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 
 from densray._arrays import is_no_label
 from densray._conversions import columns_beside_dimensions
-from densray._lexicon_files import parse_field, parse_label
+from densray._lexicon_files import Notation, parse_rating
 from densray._text_files import Line, TextFile, delimiter_of
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LabelError, LexiconError, name_some, shorten
-from densray.rows import Rows
+from densray.rows import Rows, warn_of_missing_codes
 
 if TYPE_CHECKING:
     from densray.space import WordSpace
@@ -314,14 +314,16 @@ def _table_numbers(table: VectorTable, name: str) -> Vector:
         if value is None or (isinstance(value, str) and is_no_label(value)):
             found.append(np.nan)
             continue
-        number = parse_label(value) if isinstance(value, str) else _as_float(value)
+        number = parse_rating(value) if isinstance(value, str) else _as_float(value)
         if number is None:
             raise LabelError(
                 f"{table.name}, row {row:,}: {shorten(str(value))} in the column '{name}' is not a number. Ratings are "
                 "numbers."
             )
         found.append(number)
-    return np.array(found, dtype=np.float64)
+    numbers = np.array(found, dtype=np.float64)
+    warn_of_missing_codes(numbers, f"{table.name}, column '{name}'")
+    return numbers
 
 
 def _as_float(value: Any) -> float | None:
@@ -415,6 +417,7 @@ class _Table:
 
     def __init__(self, file: TextFile) -> None:
         self.file = file
+        self._notation = Notation(file)
         lines = list(file.lines())
         self._delimiter = delimiter_of(lines[0].text)
         rows = [file.split(line, self._delimiter) for line in lines]
@@ -428,7 +431,7 @@ class _Table:
         if width < 2:
             raise file.problem(f"{shorten(lines[0].text)} has an item but no rating.", line=lines[0].number)
         self.names: list[str] | None = None
-        if all(parse_field(name, self._delimiter) is None for name in rows[0]):  # a line with ratings contains a number
+        if all(parse_rating(name, self._delimiter) is None for name in rows[0]):  # a line with ratings contains a number
             self.names, lines, rows = rows[0], lines[1:], rows[1:]
             if not rows:
                 raise file.problem("there is only a line of column names. Add items below it.")
@@ -502,13 +505,18 @@ class _Table:
         """Return the numbers of a column, NaN if a field is empty; any other text is an error with its line."""
         found = []
         for text, line in zip(self._columns[place], self._lines, strict=True):
-            number = np.nan if is_no_label(text) else parse_field(text, self._delimiter)
+            number = np.nan if is_no_label(text) else parse_rating(text, self._delimiter)
             if number is None:
                 raise self.file.problem(f"{shorten(text)} is not a number. Ratings are numbers.", line=line.number)
+            if np.isfinite(number):
+                self._notation.check(text, number, line)
             found.append(number)
-        return np.array(found, dtype=np.float64)
+        numbers = np.array(found, dtype=np.float64)
+        column = f"column {place}" if self.names is None else f"column '{self.names[place]}'"
+        warn_of_missing_codes(numbers, f"{self.file.path.name}, {column}")
+        return numbers
 
 
 def _is_numeric(fields: Sequence[str], delimiter: str | None) -> bool:
     known = [field for field in fields if not is_no_label(field)]
-    return bool(known) and sum(parse_field(field, delimiter) is not None for field in known) > len(known) / 2
+    return bool(known) and sum(parse_rating(field, delimiter) is not None for field in known) > len(known) / 2

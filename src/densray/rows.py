@@ -6,6 +6,7 @@ model. All methods start from them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,12 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from densray._arrays import BLOCK_ROWS, float_rows, is_missing, label_array, to_host
 from densray._vocabulary import spread_rows, unit_rows
-from densray.errors import LabelError, VectorError, name_some, shorten
+from densray.errors import LabelError, MissingCodeWarning, VectorError, name_some, shorten
 from densray.groups import (
     GroupProposal,
     WordForms,
     check_named_groups,
+    find_equal_rows,
     find_forms,
+    join_groups,
     number_groups,
     propose_groups,
     rows_of_groups,
@@ -350,6 +353,16 @@ class Rows:
             return replace(self, groups=proposal.numbers, proposal=None, forms=None)
         return replace(self, groups=None if forms is None else forms.numbers, proposal=proposal, forms=forms)
 
+    def with_equal_vectors_together(self) -> Rows:
+        """Return the rows with groups in which rows with equal vectors are held out together; `forms` names them."""
+        equal = find_equal_rows(self.names, self.X)
+        if equal is None:
+            return self
+        numbers = equal.numbers if self.groups is None else join_groups(self.groups, equal.numbers)
+        if self.groups is not None and len(np.unique(numbers)) == len(np.unique(self.groups)):
+            return self
+        return replace(self, groups=numbers, forms=equal)
+
     @property
     def outlying_labels(self) -> NDArray[np.intp]:
         """Row numbers of scores far outside the range of the others, such as 70 among scores from 1 to 9."""
@@ -443,6 +456,34 @@ def _class_order(names: Sequence[str], labels: object) -> Callable[[int], tuple[
 #: Least number of scores for outliers to be detected, largest share of them at either end, and their distance, in
 #: ranges of the other scores.
 FEWEST_SCORES, OUTLYING_SHARE, OUTLYING_RANGES = 20, 0.1, 1.0
+
+
+#: Numbers that often mark a missing answer.
+_MISSING_CODES = (-9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
+
+
+def warn_of_missing_codes(scores: NDArray[np.float64], source: str) -> None:
+    """Warn of scores such as -99 that are far from all others: they often mark a missing answer.
+
+    A negative one is suspect among scores that are not negative. Any is, if it is farther from the others than these are
+    from each other.
+    """
+    values, counts = np.unique(scores[np.isfinite(scores)], return_counts=True)
+    is_code = np.isin(values, _MISSING_CODES)
+    others = values[~is_code]
+    if not is_code.any() or len(others) < 2:
+        return
+    low, high = float(others[0]), float(others[-1])
+    for value, count in zip(values[is_code].tolist(), counts[is_code].tolist(), strict=True):
+        if (value < 0.0 <= low) or max(low - value, value - high) > high - low:
+            shown = "1 label is" if count == 1 else f"{count:,} labels are"
+            warnings.warn(
+                MissingCodeWarning(
+                    f"{source}: {shown} {value:g}, far from the others ({low:g} to {high:g}). If {value:g} marks a "
+                    "missing answer, leave these labels empty."
+                ),
+                stacklevel=3,
+            )
 
 
 def plausible_range(labels: NDArray[np.float64]) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from densray._arrays import is_no_label
 from densray._vocabulary import unit_rows
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
-from densray.rows import Rows, number_labels
+from densray.rows import Rows, number_labels, warn_of_missing_codes
 from densray.tables._table import VectorTable, check_not_scores
 from densray.tables._vectors import arrow, check_columns, is_number
 
@@ -211,7 +211,7 @@ def sample_sets(
         together = [None if code < 0 else int(code) for code in codes[places].tolist()]
     found: list[Rows] = []
     for each in sets:
-        rows = each.take(places, X, texts).grouped(together)
+        rows = each.take(places, X, texts).grouped(together).with_equal_vectors_together()
         found.append(rows if not found else replace(rows, X=found[0].X))
     return tuple(found)
 
@@ -234,6 +234,7 @@ def _numbered(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[
         numbers = np.concatenate(parts).astype(np.float64)
         numbers[~np.isfinite(numbers)] = np.nan
         if not classes:
+            warn_of_missing_codes(numbers, f"{table.name}, column '{name}'")
             return numbers, ()
         values = np.unique(numbers[np.isfinite(numbers)])
         codes = np.where(np.isfinite(numbers), np.searchsorted(values, numbers), -1)

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from densray._arrays import is_no_label
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
-from densray.groups import find_equal_rows
-from densray.rows import Rows
+from densray.rows import Rows, warn_of_missing_codes
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
 from densray.tables._vectors import (
@@ -251,8 +250,9 @@ class VectorTable:
             )
             if groups is not None and grouping is None:
                 rows = rows.with_named_groups(groups, equal_vectors=True)
-            if rows.groups is None and (equal := find_equal_rows(rows.names, rows.X)) is not None:
-                rows = replace(rows, groups=equal.numbers, forms=equal)
+            if not rows.class_names:
+                warn_of_missing_codes(rows.y, f"{self.name}, column '{name}'")
+            rows = rows.with_equal_vectors_together()
             rows = replace(rows, dropped=dropped, encoder=self.encoder, table=self.name, n_in_table=len(self))
             sets.append(rows)
         return tuple(sets)
