@@ -14,6 +14,7 @@ from densray import Erasure, Rows, evaluate_retrieval
 from densray.cli.entry import run
 from densray.errors import LabelError, TableError, TaskError
 from densray.retrieval import partner_ranks
+from densray.tables import open_table
 
 pytest.importorskip("pyarrow")
 
@@ -113,6 +114,35 @@ def test_equal_tables_do_not_differ() -> None:
     result = evaluate_retrieval(frame, "case", against=frame)
     assert result.recalls[0].p_value == 1.0
     assert "No difference is shown" in result.text()
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "NA", None])
+def test_blank_values_make_no_partners(blank: str | None) -> None:
+    source = pl.Series(["wiki", "court"] * 80 + [blank] * 40)
+    frame = documents().with_columns(pl.col("case").cast(str).fill_null(pl.lit(blank)), source=source)
+    found = evaluate_retrieval(frame, "case", texts="source", clusters="source", n_resamples=20)
+    expected = evaluate_retrieval(
+        documents().with_columns(source=pl.Series(["wiki", "court"] * 80 + [None] * 40)),
+        "case",
+        texts="source",
+        clusters="source",
+        n_resamples=20,
+    )
+    assert (found.n_queries, found.recalls, found.purity) == (160, expected.recalls, expected.purity)
+
+
+def test_documents_without_a_vector_are_left_out() -> None:
+    frame = documents()
+    vectors = frame["vector"].to_list()
+    vectors[3] = vectors[170] = None  # one of a pair, and one alone
+    skipped = open_table(frame.with_columns(vector=pl.Series(vectors)), bad_rows="skip")
+    rest = frame.with_row_index().filter(~pl.col("index").is_in([3, 170])).drop("index")
+    found, expected = (
+        evaluate_retrieval(each, "case", clusters="source", n_resamples=20) for each in (skipped, rest)
+    )
+    assert (found.n_documents, found.n_queries) == (198, 158)
+    assert (found.recalls, found.purity) == (expected.recalls, expected.purity)
+    assert found.provenance.words_missing == ("row 4", "row 171")
 
 
 def test_bad_input_is_named() -> None:

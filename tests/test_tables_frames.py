@@ -11,6 +11,7 @@ import pytest
 pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
 
 from densray import Axis, Erasure, Rows  # noqa: E402
+from densray.axes import mean_scores  # noqa: E402
 from densray.errors import TableError, VectorError  # noqa: E402
 from densray.tables import open_table  # noqa: E402
 
@@ -154,3 +155,31 @@ def test_vectors_of_another_width_are_refused(axis, erasure) -> None:
 def test_an_array_and_a_series_are_no_tables(axis) -> None:
     assert len(axis.score(X).score) == N
     assert len(axis.score(FRAME["vector"].to_numpy()).score) == N
+
+
+@pytest.mark.parametrize("values", [[1, "1"], [("a",), 2], [Path("a"), "a"]], ids=["int+str", "tuple+int", "path+str"])
+@pytest.mark.parametrize("use", ["groups", "labels", "names", "by"])
+def test_a_pandas_column_of_mixed_types_is_refused_by_its_name(values, use, axis) -> None:
+    frame = from_pandas(Path())
+    frame["mixed"] = [values[row % 2] for row in range(N)]
+    assert "mixed" in axis.score(frame).columns, "a column that is not used stays as it is"
+    with pytest.raises(TableError, match="the column 'mixed' holds .* and .*Convert"):
+        if use == "labels":
+            open_table(frame).rows("mixed")
+        elif use == "by":
+            mean_scores(axis, open_table(frame), ["mixed"])
+        else:
+            open_table(frame).rows("party", **{use: "mixed"})
+
+
+@pytest.mark.parametrize("make", ["columns", "arrow list"])
+def test_erased_integers_of_pandas_become_fractions(make, erasure) -> None:
+    pandas = pytest.importorskip("pandas")
+    whole = np.round(10 * X).astype(np.int8)
+    if make == "columns":
+        frame = pandas.DataFrame({f"v{place}": whole[:, place] for place in range(WIDTH)})
+    else:
+        column = pa.array(whole.tolist(), type=pa.list_(pa.int8()))
+        frame = pandas.DataFrame({"vector": pandas.Series(column, dtype=pandas.ArrowDtype(column.type))})
+    erased = open_table(erasure.apply(frame)).vectors()
+    np.testing.assert_allclose(erased, erasure.apply(whole.astype(np.float32)), atol=1e-4)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import is_no_label
 from densray._threads import single_threaded_blas
 from densray._vocabulary import check_seed, unit_rows
 from densray.errors import Argument, LabelError, TableError, TaskError, name_some
@@ -88,7 +89,7 @@ class Retrieval(Result):
     table : str
     against : str or None
     n_documents : int
-        Documents of the pool.
+        Documents of the pool: all with a usable vector.
     n_queries, n_pairs : int
         Documents that have a partner, and sets of partners.
     recalls : tuple of Recall
@@ -213,7 +214,8 @@ def evaluate_retrieval(
     table : path, frame or VectorTable
         Anything that :func:`densray.open_table` opens.
     pairs : str
-        Documents with the same value in this column are partners. Documents without a value have no partner.
+        Documents with the same value in this column are partners. Documents without a value have no partner. Documents
+        without a usable vector are left out (``bad_rows="skip"`` in :func:`densray.open_table`).
     against : path, frame or VectorTable, optional
         The same documents in the same order after a change, such as an erasure. The two are compared pair by pair.
     texts : str, optional
@@ -252,12 +254,16 @@ def evaluate_retrieval(
     check_seed(random_state)
     first = open_table(table, vectors=vectors)
     second = None if against is None else open_table(against, vectors=vectors)
-    labels = first.column(pairs).to_pylist()
+    labels = _values(first, pairs)
     if second is not None:
         _check_same_documents(first, second, pairs, labels)
-    contents = None if texts is None else first.column(texts).to_pylist()
     tables = [each for each in (first, second) if each is not None]
-    spaces = [unit_rows(each.vectors()) for each in tables]
+    matrices = [each.vectors() for each in tables]
+    pool = np.flatnonzero(np.logical_and.reduce([np.isfinite(X).all(axis=1) for X in matrices]))
+    spaces = [unit_rows(X[pool]) for X in matrices]
+    labels = [labels[row] for row in pool.tolist()]
+    contents = None if texts is None else [_values(first, texts)[row] for row in pool.tolist()]
+    classes = None if clusters is None else [_values(first, clusters)[row] for row in pool.tolist()]
     ranks = []
     for number, X in enumerate(spaces):
         part = part_of(progress, number * _STEPS, (number + 1) * _STEPS, len(spaces) * _STEPS)
@@ -267,15 +273,23 @@ def evaluate_retrieval(
     return Retrieval(
         table=first.name,
         against=None if second is None else second.name,
-        n_documents=len(first),
+        n_documents=len(pool),
         n_queries=len(queries),
         n_pairs=len(set(asked)),
         recalls=tuple(recall_at(k, ranks, asked, n_resamples=n_resamples, random_state=random_state) for k in at),
-        purity=None if clusters is None else _purity(first, clusters, spaces, n_clusters, random_state),
+        purity=None if classes is None else _purity(str(clusters), classes, spaces, n_clusters, random_state),
         provenance=began.finish(
-            inputs=[Input("table", each.name, size=len(each)) for each in tables], used=len(queries)
+            inputs=[Input("table", each.name, size=len(each)) for each in tables],
+            used=len(queries),
+            missing=[f"row {row + 1:,}" for row in np.setdiff1d(np.arange(len(first)), pool).tolist()],
         ),
     )
+
+
+def _values(table: VectorTable, column: str) -> list[Any]:
+    """Return the values of a column, None where one is missing or blank, texts without surrounding spaces."""
+    values = [None if is_no_label(value) else value for value in table.column(column).to_pylist()]
+    return [value.strip() if isinstance(value, str) else value for value in values]
 
 
 def _check_same_documents(first: VectorTable, second: VectorTable, pairs: str, labels: list[Any]) -> None:
@@ -286,7 +300,7 @@ def _check_same_documents(first: VectorTable, second: VectorTable, pairs: str, l
             "order are needed."
         )
     if pairs in second.columns:
-        others = second.column(pairs).to_pylist()
+        others = _values(second, pairs)
         row = next((row for row, (one, other) in enumerate(zip(labels, others, strict=True)) if one != other), None)
         if row is not None:
             raise TableError(
@@ -315,7 +329,7 @@ def partner_ranks(
     X : array of shape (n, d)
         Vectors of unit length.
     pairs : sequence of length n
-        Rows with the same value are partners; None: no partner.
+        Rows with the same value are partners. None, a blank text, NA and NaN mean no partner.
     texts : sequence of length n, optional
         Rows with the same text as a partner count as partners.
     progress : callable, optional
@@ -329,7 +343,7 @@ def partner_ranks(
     n = len(X)
     members: dict[Hashable, list[int]] = {}
     for row, value in enumerate(pairs):
-        if value is not None:
+        if not is_no_label(value):
             members.setdefault(value, []).append(row)
     queries = np.array(sorted(row for rows in members.values() if len(rows) > 1 for row in rows), dtype=np.intp)
     if not queries.size:
@@ -407,12 +421,11 @@ def recall_at(
 
 
 def _purity(
-    table: VectorTable, column: str, spaces: list[NDArray[Any]], n_clusters: int | None, random_state: int | None
+    column: str, values: list[Any], spaces: list[NDArray[Any]], n_clusters: int | None, random_state: int | None
 ) -> Purity:
     """Cluster the documents that have a class, and return the purity of the clusters."""
     from sklearn.cluster import KMeans
 
-    values = table.column(column).to_pylist()
     places = np.array([row for row, value in enumerate(values) if value is not None], dtype=np.intp)
     classes = _codes([values[row] for row in places.tolist()])
     count = len(np.unique(classes)) if n_clusters is None else n_clusters

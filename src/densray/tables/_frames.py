@@ -81,17 +81,26 @@ def _whole(table: VectorTable) -> pa.Table:
 
 
 def _with_pandas_columns(frame: Any, new: Any) -> Any:
-    """Return a pandas frame with new columns; a replaced column keeps its type and its type of cells."""
+    """Return a pandas frame with new columns; a replaced column keeps its type, unless it holds integers."""
     names = {str(name): name for name in frame.columns}
     found = frame.copy()
     for name in new.schema.names:
         column, before = new.column(name), None if name not in names else found[names[name]]
         if before is None or before.dtype != object:
-            series = column.to_pandas()
+            dtype = None if before is None else before.dtype
+            series = column.to_pandas(types_mapper=type(dtype) if hasattr(dtype, "pyarrow_dtype") else None)
             series.index = found.index
-            found[names.get(name, name)] = series if before is None else series.astype(before.dtype)
+            found[names.get(name, name)] = series.astype(dtype) if _holds_fractions(dtype) else series
         else:
             as_list = any(isinstance(cell, list) for cell in before)
             cells = column.to_pylist() if as_list else list(column.to_numpy())
             found[names[name]] = type(before)(cells, index=found.index, dtype=object)
     return found
+
+
+def _holds_fractions(dtype: Any) -> bool:
+    """Return whether a pandas type is floating, or a list of a floating type."""
+    types, of_cells = arrow().types, getattr(dtype, "pyarrow_dtype", None)
+    while of_cells is not None and hasattr(of_cells, "value_type"):
+        of_cells = of_cells.value_type
+    return getattr(dtype, "kind", "") == "f" if of_cells is None else bool(types.is_floating(of_cells))

@@ -15,11 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from densray._arrays import is_missing
 from densray._encodings import encoding_of
 from densray.errors import DensRayError, EncodingDetectedWarning, TableError, name_some, shorten
 from densray.tables._encoder import check_same_encoders
 from densray.tables._text_columns import ColumnEvidence, arrow_type, decide_kinds, read_values
-from densray.tables._vectors import arrow
+from densray.tables._vectors import UNREADABLE, arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -476,14 +477,26 @@ def _to_arrow(given: Any) -> pa.Table:
 
 
 def _from_pandas(frame: Any) -> pa.Table:
-    """Return the columns of a pandas frame that Arrow can hold; the index stays with the frame."""
+    """Return the columns of a pandas frame; the index stays with the frame.
+
+    A column that Arrow cannot hold is empty, and its field says why, so that `check_columns` refuses it by its name.
+    """
     pa = arrow()
-    columns: dict[str, Any] = {}
+    fields, columns = [], []
     for place, name in enumerate(frame.columns):
-        if str(name) in columns:
+        if str(name) in {field.name for field in fields}:
             raise TableError(f"the DataFrame has several columns '{name}'. Give each its own name.")
+        values, metadata = frame.iloc[:, place], None
         try:
-            columns[str(name)] = pa.Array.from_pandas(frame.iloc[:, place])
+            column = pa.Array.from_pandas(values)
         except (pa.ArrowException, ValueError, TypeError):
-            columns[str(name)] = pa.nulls(len(frame))  # mixed objects, which cannot be used
-    return pa.table(columns)
+            column, metadata = pa.nulls(len(frame)), {UNREADABLE: _types_in(values)}
+        columns.append(column)
+        fields.append(pa.field(str(name), column.type, metadata=metadata))
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def _types_in(values: Any) -> str:
+    """Return the names of the types of the cells of a pandas column."""
+    names = sorted({type(value).__name__ for value in values if not is_missing(value)})
+    return " and ".join(names[:3]) + (" and others" if len(names) > 3 else "")

@@ -22,6 +22,9 @@ BadRows = Literal["error", "skip"]
 #: A number with a decimal point, and one with a decimal comma.
 _NUMBERS = [rf"^\s*[-+]?([0-9]+{point}?[0-9]*|{point}[0-9]+)([eE][-+]?[0-9]+)?\s*$" for point in (r"\.", ",")]
 
+#: Key of the metadata of a field whose column could not be read; its value names the types of the cells.
+UNREADABLE = b"densray.unreadable"
+
 
 def arrow() -> Any:
     """Return the module ``pyarrow``."""
@@ -382,10 +385,17 @@ def whole_column(source: Source, name: str) -> pa.ChunkedArray:
 
 
 def check_columns(schema: pa.Schema, names: Sequence[str], where: str) -> None:
-    """Raise for a column that a table does not have."""
+    """Raise for a column that a table does not have, or that was left empty because of its types."""
     missing = [name for name in names if name not in schema.names]
     if missing:
         raise TableError(f"{where} has no column {name_some(missing)}. Its columns are {show_columns(schema)}.")
+    for name in names:
+        types = (schema.field(name).metadata or {}).get(UNREADABLE)
+        if types is not None:
+            raise TableError(
+                f"{where}: the column '{name}' holds {types.decode()}, which cannot be read as one type. Convert its "
+                "values to text or to numbers."
+            )
 
 
 def bad_row_error(
