@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -267,14 +268,32 @@ def test_nouns_with_plurals_and_random_labels_are_seldom_a_concept(googlenews: W
     assert hits[None] >= 25
 
 
-def test_scores_are_exchanged_between_groups_of_one_size() -> None:
-    values = np.array([1.0, 2.0, 5.0, 6.0, 3.0, 9.0, 7.0, 7.5, 8.0])
-    groups = np.array([0, 0, 1, 1, 2, 3, 4, 4, 4])
-    columns = permuted_labels(values, groups, 100, np.random.default_rng(0))
-    assert {tuple(sorted(pair)) for pair in columns[:2].T.tolist()} == {(1.0, 2.0), (5.0, 6.0)}
-    assert set(columns[4]) == {3.0, 9.0}
-    assert set(columns[6]) == {7.0, 7.5, 8.0}  # the only group of three
-    assert (np.sort(columns, axis=0) == np.sort(values)[:, None]).all()
+def test_scores_are_exchanged_between_whole_groups() -> None:
+    pairs = [10.0, 11.0, 20.0, 22.0, 30.0, 33.0, 40.0, 44.0, 50.0, 55.0]  # five groups of two
+    values = np.array([*pairs, 1.0, 1.0, 1.0, 3.0, 60.0, 61.0, 65.0, 70.0, 71.0, 73.0, 78.0])
+    groups = np.repeat(np.arange(9), [2, 2, 2, 2, 2, 3, 1, 3, 4])
+    columns = permuted_labels(values, groups, 200, np.random.default_rng(0))
+    assert {tuple(sorted(pair)) for pair in columns[:2].T.tolist()} == {*zip(pairs[::2], pairs[1::2], strict=True)}
+    assert {tuple(each) for each in columns[10:14].T.tolist()} == {(1.0, 1.0, 1.0, 3.0), (3.0, 3.0, 3.0, 1.0)}
+    means = columns[14:17].mean(axis=0), columns[17:].mean(axis=0)
+    assert {tuple(np.round(each, 9)) for each in np.transpose(means).tolist()} == {(62.0, 73.0), (73.0, 62.0)}
+    assert {tuple(np.round(np.sort(each - each.mean()), 9)) for each in columns[14:17].T} == {(-2.0, -1.0, 3.0)}
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0], ids=["one score per author", "several"])
+def test_scores_of_authors_of_all_sizes_are_significant_where_there_is_a_concept(spread: float) -> None:
+    found = {0.0: 0, 1.5: 0}
+    for effect, seed in itertools.product(found, range(40)):
+        random = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(30), random.permutation(np.arange(1, 31)))  # every size once
+        y = random.normal(size=30)[groups] + spread * random.normal(size=len(groups))
+        X = random.normal(size=(30, 8))[groups] + random.normal(size=(len(groups), 8))
+        X[:, 0] += effect * y
+        rows = Rows(X, y, tuple(map(str, range(len(y)))), groups=groups)
+        rotation = make_rotation("mean-difference").fit(X, y)
+        found[effect] += permutation_test(rotation, rows, n_permutations=39, random=random).p_value <= 0.05
+    assert found[0.0] <= 6  # more have a probability below 1% where 5% is true
+    assert found[1.5] >= 32
 
 
 def test_scores_of_twins_are_significant_where_there_is_a_concept() -> None:

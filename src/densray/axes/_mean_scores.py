@@ -37,6 +37,9 @@ from densray.tables import VectorTable
 
 #: Largest number of groups of documents.
 MOST_GROUPS = 10_000
+#: Keys of the figures of a group, next to the values of its columns.
+_FIGURES = ("documents", "draws", "mean", "difference")
+_ERRORS = ("difference_low", "difference_high", "from_documents", "from_axis")
 
 
 @dataclass(frozen=True)
@@ -309,9 +312,7 @@ def _interval(found: dict[str, Any], axis_variance: float, n_axes: int, *, compa
     """
     from scipy.special import stdtrit  # the quantile of Student's t
 
-    figures = {name: found[name] for name in ("documents", "draws", "mean", "difference")}
-    names = ("difference_low", "difference_high", "from_documents", "from_axis")
-    figures |= dict.fromkeys(names)
+    figures = {name: found[name] for name in _FIGURES} | dict.fromkeys(_ERRORS)
     if not compared:
         return {**figures, "difference": None}
     figures["from_axis"] = float(np.sqrt(axis_variance))
@@ -345,6 +346,10 @@ def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]],
     """Return the distinct values of columns, the number of each row (-1: none), and a column that has an order."""
     if not by:
         raise TaskError("no column is named. Name the columns whose values make the groups.")
+    if taken := [name for name in by if name in (*_FIGURES, *_ERRORS)]:
+        raise TaskError(
+            f"{table.name}: the column '{taken[0]}' has the name of a figure of the result. Give the column another name."
+        )
     columns = [_values(table, name) for name in by]
     whole = [None if any(map(is_no_label, values)) else values for values in zip(*columns, strict=True)]
     distinct = {key for key in whole if key is not None}

@@ -42,6 +42,8 @@ MANY_ROWS = 5000
 FOLDS_CLOSED, FOLDS_REFIT = 5, 3
 #: Largest number of rows for a test by refits.
 SAMPLED_ROWS = 400
+#: Least number of groups of a size that exchange all their labels.
+FEWEST_OF_A_SIZE = 5
 #: Number of permutations in memory at once.
 PERMUTATIONS_AT_ONCE = 250
 
@@ -157,7 +159,7 @@ def permuted_labels(
     """Return columns of permuted labels; groups stay together.
 
     Two classes: labels are permuted within groups that contain both, and between whole groups of a single label.
-    Scores: groups of the same size exchange all their labels, in random order. Shuffling single rows would
+    Scores: whole groups exchange their labels, or their means if their sizes differ. Shuffling single rows would
     underestimate the statistic under chance.
 
     >>> values, groups = np.array([1.0, 2.0, 8.0, 9.0]), np.array([0, 0, 1, 1])
@@ -186,18 +188,32 @@ def permuted_labels(
 def _exchanged_labels(
     values: NDArray[np.float64], groups: NDArray[np.int64], count: int, random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return columns of labels, exchanged between groups of the same size, in random order within each group."""
-    by_size: dict[int, list[NDArray[np.intp]]] = {}
+    """Return columns of labels that are exchanged between groups.
+
+    Groups with a single label exchange it, whatever their sizes. Other groups exchange all their labels with groups of
+    the same size, in random order. If too few have that size, groups exchange their means, and the deviations from the
+    mean are permuted within each group.
+    """
+    single, by_size = [], dict[int, list[NDArray[np.intp]]]()
     for group in rows_of_groups(groups):
-        by_size.setdefault(len(group), []).append(group)
-    blocks = [np.array(members) for members in by_size.values()]
+        if np.ptp(values[group]) == 0.0:
+            single.append(group)
+        else:
+            by_size.setdefault(len(group), []).append(group)
+    blocks = [np.array(members) for members in by_size.values() if len(members) >= FEWEST_OF_A_SIZE]
+    others = [group for members in by_size.values() if len(members) < FEWEST_OF_A_SIZE for group in members]
+    # one label of each group for all its rows, and means for the rows of the others
+    exchanged = [(group, np.zeros(len(group))) for group in single]
+    exchanged += [(group, values[group] - values[group].mean()) for group in others]
     columns = np.empty((len(values), count))
     for column in range(count):
         for block in blocks:
-            shuffled = (
-                random.permuted(random.permutation(block), axis=1) if block.shape[1] > 1 else random.permutation(block)
-            )
-            columns[block, column] = values[shuffled]
+            columns[block, column] = values[random.permuted(random.permutation(block), axis=1)]
+        for start, stop in ((0, len(single)), (len(single), len(exchanged))):
+            chosen = exchanged[start:stop]
+            for (group, deviations), other in zip(chosen, random.permutation(stop - start).tolist(), strict=True):
+                centre = values[chosen[other][0]].mean()
+                columns[group, column] = centre + random.permutation(deviations)
     return columns
 
 
