@@ -137,9 +137,7 @@ def test_documents_without_a_vector_are_left_out() -> None:
     vectors[3] = vectors[170] = None  # one of a pair, and one alone
     skipped = open_table(frame.with_columns(vector=pl.Series(vectors)), bad_rows="skip")
     rest = frame.with_row_index().filter(~pl.col("index").is_in([3, 170])).drop("index")
-    found, expected = (
-        evaluate_retrieval(each, "case", clusters="source", n_resamples=20) for each in (skipped, rest)
-    )
+    found, expected = (evaluate_retrieval(each, "case", clusters="source", n_resamples=20) for each in (skipped, rest))
     assert (found.n_documents, found.n_queries) == (198, 158)
     assert (found.recalls, found.purity) == (expected.recalls, expected.purity)
     assert found.provenance.words_missing == ("row 4", "row 171")

@@ -431,7 +431,9 @@ class _Table:
         if width < 2:
             raise file.problem(f"{shorten(lines[0].text)} has an item but no rating.", line=lines[0].number)
         self.names: list[str] | None = None
-        if all(parse_rating(name, self._delimiter) is None for name in rows[0]):  # a line with ratings contains a number
+        if all(
+            parse_rating(name, self._delimiter) is None for name in rows[0]
+        ):  # a line with ratings contains a number
             self.names, lines, rows = rows[0], lines[1:], rows[1:]
             if not rows:
                 raise file.problem("there is only a line of column names. Add items below it.")

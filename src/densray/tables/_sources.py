@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from densray._arrays import is_missing
 from densray._encodings import encoding_of
+from densray._text_files import unquoted
 from densray.errors import DensRayError, EncodingDetectedWarning, TableError, name_some, shorten
 from densray.tables._encoder import check_same_encoders
+from densray.tables._quotes import quotes_enclose_fields, without_quotes
 from densray.tables._text_columns import ColumnEvidence, arrow_type, decide_kinds, read_values
 from densray.tables._vectors import UNREADABLE, arrow
 
@@ -249,6 +251,7 @@ class _Dialect(NamedTuple):
 
     delimiter: str
     encoding: str
+    has_quotes: bool  # around fields
 
     @classmethod
     def of(cls, path: Path, delimiters: str) -> _Dialect:
@@ -260,7 +263,8 @@ class _Dialect(NamedTuple):
         with path.open(encoding=encoding, newline="") as file:
             header = file.readline(_TEXT_BYTES)
         counts = {delimiter: len(next(fields_in([header], delimiter=delimiter), [])) for delimiter in delimiters}
-        return cls(max(counts, key=lambda delimiter: counts[delimiter]), encoding)  # the first of equal ones
+        delimiter = max(counts, key=lambda delimiter: counts[delimiter])  # the first of equal ones
+        return cls(delimiter, encoding, quotes_enclose_fields(path, delimiter, encoding))
 
 
 def _encoding_of_file(path: Path) -> str:
@@ -322,7 +326,9 @@ class _Fields:
         from pyarrow import csv
 
         dialect = self._dialects[shard]
-        parsing = csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True)
+        parsing = csv.ParseOptions(
+            delimiter=dialect.delimiter, newlines_in_values=True, quote_char='"' if dialect.has_quotes else False
+        )
         read = csv.ReadOptions(block_size=_TEXT_BYTES, encoding=dialect.encoding)
         with csv.open_csv(shard, read_options=read, parse_options=parsing) as file:
             names = file.schema.names
@@ -333,8 +339,14 @@ class _Fields:
             column_types=dict.fromkeys(names, arrow().string()), null_values=[""], strings_can_be_null=True
         )
         with csv.open_csv(shard, read_options=read, parse_options=parsing, convert_options=converting) as file:
-            yield file.schema
-            yield from file
+            if dialect.has_quotes:
+                yield file.schema
+                yield from file
+            else:
+                yield arrow().schema([(unquoted(name), arrow().string()) for name in names])
+                for batch in file:
+                    columns = [without_quotes(column) for column in batch.columns]
+                    yield arrow().RecordBatch.from_arrays(columns, names=[unquoted(name) for name in names])
 
     def batches_of(self, shard: Path) -> Iterator[Any]:
         pa = arrow()

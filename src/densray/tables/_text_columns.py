@@ -16,7 +16,7 @@ _THOUSANDS_IN_LIST = r"[-+]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+"
 
 #: Forms that all values of a column may have. A number with a point is what Arrow reads as a number.
 _FORMS = {
-    "integer": r"^-?(0|[1-9][0-9]{0,17})$",
+    "integer": r"^-?(0|[1-9][0-9]{0,18})$",  # of 64 bits
     # a decimal comma, or none
     "comma number": r"^[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][-+]?[0-9]+)?$",
     # a point, if there is one, that may separate thousands
@@ -46,11 +46,11 @@ _SIGNS = {
     "split number": (r"[\[,;\s][-+]?0[0-9]", ("list",)),
     "minus zero": (r",.*[\s,]-0\s*[,\]]|[\[\s]-0\s*,", ("list",)),
     "thousands": (r"^\s*\[\s*P(,\s+P)+\s*\]\s*$".replace("P", _THOUSANDS_IN_LIST), ("list",)),
-    # an identifier such as 007
-    "leading zero": (r"^[-+]?0[0-9]", ("comma number", "grouped", "point number")),
+    # an identifier: 007, +49123000, or more digits than a number with a point can hold
+    "identifier": (r"^([-+]?0[0-9]|\+[0-9]{7,}$|[-+]?[0-9]{16,}$)", ("comma number", "grouped", "point number")),
 }
 #: Fields of a column of numbers that mark a missing one.
-_NO_NUMBER = r"^\s*(?i:na|n/a|n\.a\.|k\.\s?a\.|null|none|#n/a|#nv|-{1,3}|\.|\?)\s*$"
+_NO_NUMBER = r"^\s*(?i:na|n/a|n\.a\.|k\.\s?a\.|null|#n/a|#nv|-{1,3}|\.|\?)\s*$"
 
 
 class ColumnEvidence:
@@ -74,12 +74,14 @@ class ColumnEvidence:
         if not len(values):
             return
         self.is_empty = False
-        if "integer" in self.forms and _all_have(values, "integer"):  # integers have none of the signs
+        if "integer" in self.forms and _all_have(values, "integer"):
             possible = {"integer", "comma number", "point number"}
             self.forms &= possible | ({"grouped"} if _all_have(values, "grouped") else set())
-            return
-        self.forms = {form for form in self.forms - {"integer"} if _all_have(values, form)}
-        for sign, (pattern, forms) in _SIGNS.items():
+            signs = {"identifier": _SIGNS["identifier"]}  # integers have none of the others
+        else:
+            self.forms = {form for form in self.forms - {"integer"} if _all_have(values, form)}
+            signs = _SIGNS
+        for sign, (pattern, forms) in signs.items():
             if sign not in self.signs and self.forms.intersection(forms) and _some_has(values, pattern):
                 self.signs.add(sign)
 
@@ -94,7 +96,7 @@ class ColumnEvidence:
             return self._kind_of_list()
         if "integer" in self.forms:
             return "integer"
-        if "leading zero" in self.signs:
+        if "identifier" in self.signs:
             return "text"
         return self._kind_of_number(commas=commas)
 
@@ -116,12 +118,14 @@ class ColumnEvidence:
 
 def _all_have(values: Any, form: str) -> bool:
     """Return whether all values have a form."""
-    compute, pattern = arrow().compute, _FORMS[form]
-    if pattern is not None:
-        return bool(compute.all(compute.match_substring_regex(values, pattern)).as_py())
+    pa, pattern = arrow(), _FORMS[form]
+    if pattern is not None and not pa.compute.all(pa.compute.match_substring_regex(values, pattern)).as_py():
+        return False
+    if form not in ("integer", "point number"):
+        return True
     try:
-        values.cast(arrow().float64())
-    except arrow().ArrowInvalid:
+        values.cast(pa.int64() if form == "integer" else pa.float64())
+    except pa.ArrowInvalid:
         return False
     return True
 
