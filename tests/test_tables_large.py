@@ -168,3 +168,22 @@ def test_rows_with_equal_vectors_are_held_out_together(groups: str | None, small
         assert len({*zip(rows.groups.tolist(), group_of.ravel().tolist(), strict=True)}) == len({*group_of.tolist()})
     if groups == "author":
         assert "have equal vectors and are held out together" in whole.forms.line
+
+
+@pytest.mark.parametrize("size", ["small", "large"])
+def test_documents_unlike_the_labelled_ones_get_no_probability(size: str, request: pytest.FixtureRequest) -> None:
+    if size == "large":
+        request.getfixturevalue("small_memory")
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 8))
+    X[:200, 0] += 6.0  # the labelled half is about one topic
+    X[:200:2, 1] += 3.0
+    party = [["right", "left"][row % 2] if row < 150 else None for row in range(400)]
+    frame = pl.DataFrame({"party": party, "vector": pl.Series(X)})
+    axis = fit_table(frame, "party", "mean-difference")
+    scored = axis.score(frame)
+    given = scored["probability"].is_not_null().to_numpy()
+    assert given[:200].mean() > 0.9  # also those without a label
+    assert given[200:].mean() < 0.1
+    everything = fit_table(frame.filter(pl.col("party").is_not_null()), "party", "mean-difference").score(frame)
+    assert everything["probability"].null_count() == 0

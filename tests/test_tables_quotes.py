@@ -10,8 +10,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="tables need pyarrow")
 
-from densray.errors import TableError  # noqa: E402
-from densray.tables import open_table  # noqa: E402
+from densray.errors import TableError
+from densray.tables import open_table
 
 LETTERS = "ab \"'ü"
 

@@ -465,8 +465,8 @@ _MISSING_CODES = (-9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
 def warn_of_missing_codes(scores: NDArray[np.float64], source: str) -> None:
     """Warn of scores such as -99 that are far from all others: they often mark a missing answer.
 
-    A negative one is suspect among scores that are not negative. Any is, if it is farther from the others than these are
-    from each other.
+    A negative one is suspect among scores that are not negative. Any is suspect if it is farther from the others than
+    these are from each other.
     """
     values, counts = np.unique(scores[np.isfinite(scores)], return_counts=True)
     is_code = np.isin(values, _MISSING_CODES)

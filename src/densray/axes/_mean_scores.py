@@ -348,7 +348,7 @@ def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]],
         raise TaskError("no column is named. Name the columns whose values make the groups.")
     if taken := [name for name in by if name in (*_FIGURES, *_ERRORS)]:
         raise TaskError(
-            f"{table.name}: the column '{taken[0]}' has the name of a figure of the result. Give the column another name."
+            f"{table.name}: the column '{taken[0]}' has the name of a figure of the result. Rename the column."
         )
     columns = [_values(table, name) for name in by]
     whole = [None if any(map(is_no_label, values)) else values for values in zip(*columns, strict=True)]

@@ -14,7 +14,7 @@ from densray._vocabulary import unit_rows
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
 from densray.rows import Rows, number_labels, warn_of_missing_codes
-from densray.tables._table import VectorTable, check_not_scores
+from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores
 from densray.tables._vectors import arrow, check_columns, is_number
 
 if TYPE_CHECKING:
@@ -194,10 +194,11 @@ def sample_sets(
         chosen = order[: max(int(np.searchsorted(np.cumsum(sizes[order]), n, side="right")), 1)]
         places = labelled[np.isin(members, chosen)]
     X = np.empty((len(places), table.width), dtype=table.vector_columns.matrix_type)
-    start = 0
-    for _, block, _ in table.batches([]):
+    start, background = 0, SpreadSample(len(table), BACKGROUND_ROWS)
+    for _, block, usable in table.batches([]):
         low, high = np.searchsorted(places, [start, start + len(block)])
         X[low:high] = block[places[low:high] - start]
+        background.add(start, block, usable)
         start += len(block)
     good = np.isfinite(X[:, 0])
     places, X = places[good], X[good]
@@ -211,7 +212,8 @@ def sample_sets(
         together = [None if code < 0 else int(code) for code in codes[places].tolist()]
     found: list[Rows] = []
     for each in sets:
-        rows = each.take(places, X, texts).grouped(together).with_equal_vectors_together()
+        rows = replace(each.take(places, X, texts), background=background.vectors())
+        rows = rows.grouped(together).with_equal_vectors_together()
         found.append(rows if not found else replace(rows, X=found[0].X))
     return tuple(found)
 

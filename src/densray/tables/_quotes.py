@@ -20,9 +20,9 @@ _QUOTED = r'^"(?:[^"]|"")*"$'
 def quotes_enclose_fields(path: Path, delimiter: str, encoding: str) -> bool:
     """Return whether fields in quotes may contain delimiters and line ends. If not, quotes are letters.
 
-    Between tabs, a quote is a letter if every line has as many fields as the first one. Everything else follows the rules
-    of CSV: a quoted field ends at a quote before a delimiter or a line end, and quotes inside it are doubled. A file that
-    breaks these rules is refused, since a quote that is not closed hides the rows up to the next one.
+    Between tabs, a quote is a letter if every line has as many fields as the first one. Other files follow the rules of
+    CSV: a quoted field ends at a quote before a delimiter or a line end, and quotes inside it are doubled. A file that
+    breaks them is refused, since a quote that is not closed hides the rows up to the next one.
     """
     if not _has_quotes(path):
         return True

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from densray._arrays import is_missing
 from densray._encodings import encoding_of
-from densray._text_files import unquoted
 from densray.errors import DensRayError, EncodingDetectedWarning, TableError, name_some, shorten
 from densray.tables._encoder import check_same_encoders
 from densray.tables._quotes import quotes_enclose_fields, without_quotes
@@ -343,10 +342,12 @@ class _Fields:
                 yield file.schema
                 yield from file
             else:
-                yield arrow().schema([(unquoted(name), arrow().string()) for name in names])
+                pa = arrow()
+                names = [name or "" for name in without_quotes(pa.array(names)).to_pylist()]
+                yield pa.schema([(name, pa.string()) for name in names])
                 for batch in file:
                     columns = [without_quotes(column) for column in batch.columns]
-                    yield arrow().RecordBatch.from_arrays(columns, names=[unquoted(name) for name in names])
+                    yield pa.RecordBatch.from_arrays(columns, names=names)
 
     def batches_of(self, shard: Path) -> Iterator[Any]:
         pa = arrow()
@@ -494,7 +495,8 @@ def _from_pandas(frame: Any) -> pa.Table:
     A column that Arrow cannot hold is empty, and its field says why, so that `check_columns` refuses it by its name.
     """
     pa = arrow()
-    fields, columns = [], []
+    fields: list[Any] = []
+    columns = []
     for place, name in enumerate(frame.columns):
         if str(name) in {field.name for field in fields}:
             raise TableError(f"the DataFrame has several columns '{name}'. Give each its own name.")

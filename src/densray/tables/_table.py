@@ -32,6 +32,8 @@ from densray.tables._vectors import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: Number of rows of a table with which the labelled rows are compared.
+BACKGROUND_ROWS = 16_384
 #: A text column with this many different numbers, and at most this share of other labels, contains scores.
 _SCORES, _FEW = 5, 0.1
 _NUMBER = re.compile(r"[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?")
@@ -147,12 +149,10 @@ class VectorTable:
 
     def sample(self, n: int) -> NDArray[Any]:
         """Return at most `n` usable vectors, evenly spread over the table, in one pass over it."""
-        wanted = spread_rows(len(self), n)
-        parts = []
+        sample = SpreadSample(len(self), n)
         for start, X in self.blocks():
-            places = wanted[(wanted >= start) & (wanted < start + len(X))] - start
-            parts.append(X[places][np.isfinite(X[places, 0])])
-        return np.concatenate(parts)
+            sample.add(start, X, np.isfinite(X[:, 0]))
+        return sample.vectors()
 
     def vectors_as_columns(self, X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
         """Return changed vectors of some rows as Arrow columns, with the names and types of the table.
@@ -226,7 +226,7 @@ class VectorTable:
         """
         columns = [read_labels(self, name) for name in labels]
         labelled = np.logical_and.reduce([has_label for _, has_label in columns])
-        X, usable = self._labelled_vectors(labelled)
+        X, usable, background = self._labelled_vectors(labelled)
         places = np.flatnonzero(labelled & usable)
         if not places.size:
             raise LabelError(f"{self.name}: no row has both a label in {name_some(labels)} and a vector.")
@@ -247,6 +247,7 @@ class VectorTable:
                 groups=grouping,
                 classes=classes,
                 concept=concept or name,
+                background=background,
             )
             if groups is not None and grouping is None:
                 rows = rows.with_named_groups(groups, equal_vectors=True)
@@ -265,10 +266,16 @@ class VectorTable:
                 return [str(value) for value in identifiers]
         return [f"row {number:,}" for number in range(1, len(self) + 1)]
 
-    def _labelled_vectors(self, labelled: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """Return the usable vectors of the labelled rows, and a mask of table rows with a usable vector."""
+    def _labelled_vectors(
+        self, labelled: NDArray[np.bool_]
+    ) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[Any] | None]:
+        """Return the usable vectors of the labelled rows, a mask of usable table rows, and a sample of all rows.
+
+        There is no sample if all usable rows are labelled.
+        """
         X = np.empty((int(labelled.sum()), self.width), dtype=self.vector_columns.matrix_type)
         usable = np.ones(len(self), dtype=bool)
+        background = SpreadSample(len(self), BACKGROUND_ROWS)
         start = filled = 0
         for _, block, good in self.batches([]):
             stop = start + len(block)
@@ -276,8 +283,9 @@ class VectorTable:
             chosen = labelled[start:stop] & good
             count = int(chosen.sum())
             X[filled : filled + count] = block[chosen]
+            background.add(start, block, good)
             start, filled = stop, filled + count
-        return X[:filled], usable
+        return X[:filled], usable, None if filled == usable.sum() else background.vectors()
 
     def _texts(self, name: str) -> list[str]:
         return ["" if value is None else str(value) for value in self.column(name).to_pylist()]
@@ -315,6 +323,23 @@ def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_r
     if not len(found):
         raise TableError(f"{found.name} has no rows.")
     return VectorTable(found, columns, bad_rows)
+
+
+class SpreadSample:
+    """At most `n` usable vectors of a table with `n_rows` rows, evenly spread over it, collected block by block."""
+
+    def __init__(self, n_rows: int, n: int) -> None:
+        self._wanted = spread_rows(n_rows, n)
+        self._parts: list[NDArray[Any]] = []
+
+    def add(self, start: int, block: NDArray[Any], usable: NDArray[np.bool_]) -> None:
+        """Collect the wanted vectors of a block, whose first row has the number `start`."""
+        places = self._wanted[(self._wanted >= start) & (self._wanted < start + len(block))] - start
+        self._parts.append(block[places][usable[places]])
+
+    def vectors(self) -> NDArray[Any]:
+        """Return the vectors collected so far."""
+        return np.concatenate(self._parts)
 
 
 def read_labels(table: VectorTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
