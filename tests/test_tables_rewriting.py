@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from datetime import timedelta
 
 import numpy as np
 import polars as pl
@@ -137,6 +140,45 @@ def test_an_interrupted_run_keeps_finished_shards_and_resumes(tmp_path) -> None:
         rewrite_table(table, tmp_path / "new", doubled(table))
 
 
+@pytest.mark.parametrize("change", ["other folder", "other column"])
+def test_a_run_on_other_vectors_does_not_take_shards_of_an_interrupted_one(change, tmp_path) -> None:
+    for folder in ("docs", "others"):
+        table = make_shards(tmp_path / folder)
+        for number, shard in enumerate(table.source.shards):
+            frame = pl.read_parquet(shard)
+            vectors = frame["vector"].to_numpy() + (folder == "others")
+            frame.with_columns(second=pl.Series(vectors + 1)).with_columns(vector=pl.Series(vectors)).write_parquet(
+                shard
+            )
+            os.utime(shard, ns=(number, number))
+
+    def stopping(Y, usable):
+        if len(Y) and np.isclose(Y[0], X[30]).all():
+            raise KeyboardInterrupt
+        return {"first": pa.array(Y[:, 0])}
+
+    first = open_table(tmp_path / "docs", vectors="vector")
+    with pytest.raises(KeyboardInterrupt):
+        rewrite_table(first, tmp_path / "new", stopping)
+    folder, column = ("others", "vector") if change == "other folder" else ("docs", "second")
+    table = open_table(tmp_path / folder, vectors=column)
+    rewrite_table(table, tmp_path / "new", lambda Y, usable: {"first": pa.array(Y[:, 0])})
+    written = open_table(tmp_path / "new", vectors="vector").column("first").to_numpy()
+    np.testing.assert_allclose(written, X[:, 0] + 1, rtol=1e-6)
+
+
+def test_tables_that_would_be_read_with_the_new_shards_are_named(tmp_path) -> None:
+    table = make_shards(tmp_path / "docs")
+    (tmp_path / "new").mkdir()
+    FRAME.write_parquet(tmp_path / "new" / "part-7.parquet")
+    with pytest.raises(OutputError, match=r"has tables that are not replaced: 'part-7.parquet'"):
+        rewrite_table(table, tmp_path / "new", doubled(table), overwrite=True)
+    (tmp_path / "new" / "part-7.parquet").unlink()
+    (tmp_path / "new" / "notes.txt").write_text("mine")
+    rewrite_table(table, tmp_path / "new", doubled(table), overwrite=True)
+    np.testing.assert_allclose(open_table(tmp_path / "new").vectors(), 2 * X)
+
+
 def test_a_shard_that_is_damaged_inside_is_named_and_finished_ones_stay(tmp_path) -> None:
     table = make_shards(tmp_path / "docs")
     bad = tmp_path / "docs" / "part-3.parquet"
@@ -232,3 +274,42 @@ def test_shards_of_one_name_go_to_one_file_only(tmp_path) -> None:
     table = open_table(str(tmp_path / "*" / "part.parquet"))
     with pytest.raises(OutputError, match="same name"):
         rewrite_table(table, tmp_path / "new", doubled(table))
+
+
+@pytest.mark.parametrize(
+    ("ending", "cells", "dtype", "message"),
+    [
+        ("csv", [{"a": 1}], None, r"'x' holds struct<a: int64>, which CSV and TSV cannot hold"),
+        ("csv", [[{"a": 1}]], None, r"'x' holds .*struct"),
+        ("tsv", [timedelta(seconds=5)], None, "'x' holds duration"),
+        ("csv", [b"ab"], None, "'x' holds .*binary"),
+        ("jsonl", [b"ab"], None, "'x' holds .*binary.*, which JSON lines cannot hold"),
+        ("jsonl", [float("inf")], None, "'x' has an infinite number"),
+    ],
+)
+def test_columns_that_a_text_file_cannot_hold_are_named(ending, cells, dtype, message, tmp_path) -> None:
+    table = open_table(FRAME.with_columns(x=pl.Series(cells * N, dtype=dtype)), vectors="vector")
+    with pytest.raises(TableError, match=message):
+        rewrite_table(table, tmp_path / f"new.{ending}", doubled(table))
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_lists_keep_their_gaps_and_their_texts(ending, tmp_path) -> None:
+    lists = {"gaps": [[1, None, 3]] * N, "tags": [['a, "b"', None, "]"]] * N, "no": [None] * N}
+    table = open_table(
+        FRAME.with_columns(**{name: pl.Series(cells) for name, cells in lists.items()}), vectors="vector"
+    )
+    rewrite_table(table, tmp_path / f"new.{ending}", doubled(table))
+    written = pl.read_csv(tmp_path / f"new.{ending}", separator="," if ending == "csv" else "\t")
+    for name in ("gaps", "tags"):
+        assert [json.loads(cell) for cell in written[name]] == lists[name]
+    assert written["no"].null_count() == N
+
+
+def test_integers_of_more_than_64_bits_are_text_in_json_lines(tmp_path) -> None:
+    pytest.importorskip("polars", minversion="1.20", reason="polars reads them as numbers with a point")
+    numbers = [2**63 + 1, 2**65]
+    lines = [f'{{"id": {number}, "vector": [1.0, 2.0]}}' for number in numbers]
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    assert open_table(tmp_path / "docs.jsonl").column("id").to_pylist() == [str(number) for number in numbers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -11,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from densray._files import atomic_write, check_writable
-from densray.errors import Argument, OutputError, TaskError, load_extra, shorten
+from densray.errors import Argument, OutputError, TableError, TaskError, load_extra, name_some, shorten
 from densray.journal import Journal, Run
 from densray.tables._encoder import without_encoders
 from densray.tables._frames import Columns, replace_columns
 from densray.tables._sources import KINDS, Files
 from densray.tables._table import VectorTable
-from densray.tables._vectors import arrow
+from densray.tables._vectors import arrow, storage_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,10 +65,16 @@ def check_table_output(table: VectorTable, output: str | Path, *, overwrite: boo
         raise OutputError(f"{path}: the folder {path.parent} does not exist. Create it, or write elsewhere.")
     if path.exists() and not path.is_dir():
         raise OutputError(f"{path} is a file; shards are written to a folder. Choose another name.")
-    taken = path.is_dir() and any(path.iterdir())
-    if taken and not overwrite and not (path / _PARTS).is_dir():
+    inside = sorted(path.iterdir()) if path.is_dir() else []
+    others = {each.name for each in inside if each.suffix.lower() in KINDS} - {shard.name for shard in shards}
+    if inside and not overwrite and not (path / _PARTS).is_dir():
         replacing = Argument("overwrite", True)
         raise OutputError(f"{path} exists already. Pass ", replacing, " to replace its files, or choose another name.")
+    if others:
+        raise OutputError(
+            f"{path} has tables that are not replaced: {name_some(sorted(others))}. They would be read with the new "
+            "ones. Delete them, or choose another folder."
+        )
     return path
 
 
@@ -125,9 +132,9 @@ def _rewrite_shards(
     open_shards: dict[Path, Run] = {}
     for shard in source.shards:
         target, state = folder / shard.name, shard.stat()
-        run = journal.run(
-            "table", shard.name, state.st_size, state.st_mtime_ns, str(source.schema), *job.drop, *depends_on
-        )
+        file = [str(shard.resolve()), state.st_size, state.st_mtime_ns]
+        read = [str(source.schema), job.table.vector_columns.names, job.table.bad_rows]
+        run = journal.run("table", file, read, job.drop, list(depends_on))
         stored = run.stored("shard")
         if stored and target.is_file() and target.stat().st_size == stored[0]["bytes"]:
             job.count(stored[0]["rows"], stored[0]["skipped"])
@@ -256,6 +263,7 @@ def _text_writer(delimiter: str | None) -> Callable[..., Any]:
     def open_writer(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> Iterator[Write]:
         import polars as pl
 
+        _check_text_types(schema, is_json=delimiter is None)
         first = True
         with path.open("wb") as file:
 
@@ -263,6 +271,7 @@ def _text_writer(delimiter: str | None) -> Callable[..., Any]:
                 nonlocal first
                 frame = pl.DataFrame(pl.from_arrow(arrow().Table.from_batches([batch])))
                 if delimiter is None:
+                    _check_finite(pl, frame)
                     frame.write_ndjson(file)
                 else:
                     frame.select(_as_text(pl, column) for column in frame.get_columns()).write_csv(
@@ -275,11 +284,42 @@ def _text_writer(delimiter: str | None) -> Callable[..., Any]:
     return open_writer
 
 
+def _check_text_types(schema: pa.Schema, *, is_json: bool) -> None:
+    """Raise for a column that a text file cannot hold."""
+    types = arrow().types
+    binary = types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view
+    refused = binary if is_json else (*binary, types.is_struct, types.is_map, types.is_duration)
+    for field in schema:
+        dtype, depth = storage_type(field.type), 0
+        while types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype):
+            dtype, depth = dtype.value_type, depth + 1
+        if any(is_kind(dtype) for is_kind in refused) or (depth > 1 and not is_json):
+            kind = "JSON lines" if is_json else "CSV and TSV"
+            raise TableError(
+                f"the column '{field.name}' holds {field.type}, which {kind} cannot hold. Write parquet, or leave the "
+                "column out of the table."
+            )
+
+
+def _check_finite(pl: Any, frame: Any) -> None:
+    """Raise for an infinite number, which JSON does not have; NaN becomes null."""
+    for column in frame.get_columns():
+        if column.dtype in (pl.Float32, pl.Float64) and column.is_infinite().any():
+            raise TableError(
+                f"the column '{column.name}' has an infinite number, which JSON lines cannot hold. Write parquet."
+            )
+
+
 def _as_text(pl: Any, column: Any) -> Any:
-    """Return a column of lists as texts such as ``[0.1,0.2]``, any other column unchanged."""
+    """Return a column of lists as texts such as ``[0.1,0.2]`` or ``["a", null]``, any other column unchanged."""
     if not isinstance(column.dtype, pl.List | pl.Array):
         return column
     lists = column.arr.to_list() if isinstance(column.dtype, pl.Array) else column
+    if not lists.dtype.inner.is_numeric() or lists.list.eval(pl.element().is_null()).list.any().any():
+        texts = (
+            None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in lists.to_list()
+        )
+        return pl.Series(column.name, list(texts), dtype=pl.String)
     joined = lists.cast(pl.List(pl.String)).list.join(",")
     return ("[" + joined + "]").alias(column.name)
 

@@ -368,7 +368,11 @@ class _Lines:
         empty, lengths = pl.DataFrame(), []
         for shard in shards:
             with reading(shard):
-                found = pl.DataFrame(schema=pl.scan_ndjson(shard, infer_schema_length=None).collect_schema())
+                schema = pl.scan_ndjson(shard, infer_schema_length=None).collect_schema()
+                # integers of more than 64 bits are identifiers
+                found = pl.DataFrame(
+                    schema={name: pl.String if str(kind) == "Int128" else kind for name, kind in schema.items()}
+                )
                 empty = pl.concat([empty, found], how="diagonal_relaxed")
                 with shard.open("rb") as file:
                     lengths.append(sum(1 for line in file if line.strip()))
