@@ -12,7 +12,7 @@ from densray import Axis, Lexicon, Ratings, WordSpace, evaluate_ratings
 from densray.axes import Scores, end_difference, expected_agreement
 from densray.errors import CoverageError, LabelError, LexiconError, TaskError
 from densray.metrics import pearson, pearson_interval, spearman_interval
-from densray.ratings import split_half_reliability
+from densray.ratings import reliability_with_gaps, split_half_reliability
 from densray.rotations import SeededRidge, make_rotation
 from densray.rows import Rows
 
@@ -122,10 +122,33 @@ def test_split_halves_find_the_reliability_that_was_planted(n_raters):
     assert found == pytest.approx(n_raters / (n_raters + 4.0), abs=0.03)
 
 
-def test_split_halves_bear_missing_ratings():
-    table = RNG.normal(size=(3000, 1)) + RNG.normal(size=(3000, 12))
-    table[RNG.random(table.shape) < 0.3] = np.nan
-    assert split_half_reliability(table) == pytest.approx(0.7 * 12 / (0.7 * 12 + 1), abs=0.03)
+@pytest.mark.parametrize(("share", "of_raters"), [(0.05, 1.5), (0.5, 0.0), (0.5, 1.0), (0.8, 0.7)])
+def test_ratings_with_gaps_are_as_reliable_as_means_of_other_raters_show(share, of_raters):
+    found = []
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        truth, tables = random.normal(size=(300, 1)), []
+        for _ in range(2):  # two groups of raters, who differ in their means and skip other items
+            noise = of_raters * random.normal(size=(1, 20)) + random.normal(size=(300, 20))
+            tables.append(np.where(random.random((300, 20)) < share, np.nan, truth + noise))
+        both = np.isfinite(tables[0]).any(axis=1) & np.isfinite(tables[1]).any(axis=1)
+        means = [np.nanmean(table[both], axis=1) for table in tables]
+        found.append((Ratings.of(list(map(str, range(300))), tables[0]).reliability(), np.corrcoef(*means)[0, 1]))
+    assert np.mean(found, axis=0)[0] == pytest.approx(np.mean(found, axis=0)[1], abs=0.02)
+
+
+def test_ratings_without_gaps_have_the_alpha_of_cronbach():
+    table = RNG.normal(size=(200, 1)) + RNG.normal(size=(1, 8)) + RNG.normal(size=(200, 8))
+    alpha = 8 / 7 * (1 - table.var(axis=0, ddof=1).sum() / table.sum(axis=1).var(ddof=1))
+    assert reliability_with_gaps(table) == pytest.approx(alpha, abs=1e-9)
+    assert split_half_reliability(table) == pytest.approx(alpha, abs=0.02)
+
+
+def test_single_ratings_of_other_raters_have_no_reliability():
+    table = np.where(np.eye(30, dtype=bool), RNG.normal(size=30), np.nan)
+    assert reliability_with_gaps(table) is None
+    with pytest.raises(LabelError, match="reliability_with_gaps"):
+        split_half_reliability(table)
 
 
 def test_raters_who_do_not_agree_have_no_reliability():

@@ -13,7 +13,7 @@ pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
 from densray import Axis, Erasure, Rows  # noqa: E402
 from densray.axes import mean_scores  # noqa: E402
 from densray.errors import TableError, VectorError  # noqa: E402
-from densray.tables import open_table  # noqa: E402
+from densray.tables import LabelledTable, open_table  # noqa: E402
 
 N, WIDTH = 60, 6
 rng = np.random.default_rng(0)
@@ -185,3 +185,23 @@ def test_erased_integers_of_pandas_become_fractions(make, erasure) -> None:
         frame = pandas.DataFrame({"vector": pandas.Series(column, dtype=pandas.ArrowDtype(column.type))})
     erased = open_table(erasure.apply(frame)).vectors()
     np.testing.assert_allclose(erased, erasure.apply(whole.astype(np.float32)), atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["categorical", "class label"])
+def test_integers_that_stand_for_classes_are_classes(kind) -> None:
+    numbers = [row % 4 - 1 for row in range(N)]
+    if kind == "categorical":
+        pandas = pytest.importorskip("pandas")
+        given = [None if number < 0 else number for number in numbers]
+        frame = pandas.DataFrame({"side": pandas.Categorical(given), "vector": list(X)})
+        names = ("0", "1", "2")
+    else:
+        datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+        names = ("against", "for", "unsure")
+        vectors = datasets.Sequence(datasets.Value("float32"))
+        features = datasets.Features({"side": datasets.ClassLabel(names=list(names)), "vector": vectors})
+        frame = datasets.Dataset.from_dict({"side": numbers, "vector": X.tolist()}, features=features)
+    rows, large = open_table(frame).rows("side"), LabelledTable.of(open_table(frame), "side")
+    assert rows.class_names == large.class_names == names
+    assert rows.y.tolist() == [number for number in numbers if number >= 0]
+    np.testing.assert_array_equal(large.y, [np.nan if number < 0 else number for number in numbers])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from densray.space import WordSpace
     from densray.tables import VectorTable
 
-__all__ = ["RatingColumns", "Ratings", "split_half_reliability"]
+__all__ = ["RatingColumns", "Ratings", "reliability_with_gaps", "split_half_reliability"]
 
 Vector = NDArray[np.float64]
 
@@ -289,10 +289,13 @@ class Ratings:
     def reliability(self, *, n_splits: int = N_SPLITS, random_state: int = 0) -> float | None:
         """Return the share of the variance of the mean ratings that other raters of the same kind would reproduce.
 
-        With raters, it is their split-half correlation with the correction of Spearman and Brown. With standard errors,
-        it is one minus their mean square divided by the variance of the ratings. None if neither is known.
+        With raters, it is their split-half correlation with the correction of Spearman and Brown, or, if ratings are
+        missing, one minus the share of noise (:func:`reliability_with_gaps`). With standard errors, it is one minus
+        their mean square divided by the variance of the ratings. None if neither is known.
         """
         if self.raters is not None:
+            if np.isnan(self.raters).any():
+                return reliability_with_gaps(self.raters)
             return split_half_reliability(self.raters, n_splits=n_splits, random_state=random_state)
         if self.errors is None or not np.isfinite(self.errors).any() or not np.ptp(self.values):
             return None
@@ -347,7 +350,7 @@ def split_half_reliability(raters: ArrayLike, *, n_splits: int = N_SPLITS, rando
     Parameters
     ----------
     raters : array-like of shape (n_items, n_raters)
-        NaN where a rater skipped an item.
+        Without gaps; see :func:`reliability_with_gaps`.
     n_splits : int, default=200
     random_state : int, default=0
 
@@ -362,21 +365,85 @@ def split_half_reliability(raters: ArrayLike, *, n_splits: int = N_SPLITS, rando
     if table.ndim != 2 or table.shape[1] < 2:
         return None
     random, count = check_random_state(random_state), table.shape[1]
-    known, filled = np.isfinite(table), np.nan_to_num(table)
+    if np.isnan(table).any():
+        raise LabelError("ratings are missing. Use reliability_with_gaps.")
     half = count // 2
     places = np.array([random.permutation(count) for _ in range(n_splits)]).T
     sides = [((places >= start) & (places < start + half)).astype(np.float64) for start in (0, half)]
-    found = []
-    sums = [(filled @ side, known @ side) for side in sides]
-    for split in range(n_splits):
-        both = (sums[0][1][:, split] > 0) & (sums[1][1][:, split] > 0)
-        first, second = (total[both, split] / number[both, split] for total, number in sums)
-        if both.sum() >= 3 and np.ptp(first) > 0.0 and np.ptp(second) > 0.0:
+    sums, found = [table @ side for side in sides], []
+    for first, second in zip(sums[0].T, sums[1].T, strict=True):
+        if len(table) >= 3 and np.ptp(first) > 0.0 and np.ptp(second) > 0.0:
             found.append(float(np.corrcoef(first, second)[0, 1]))
     if not found:
         return None
     times, r = count / half, max(float(np.mean(found)), 0.0)
     return float(times * r / (1.0 + (times - 1.0) * r))
+
+
+def reliability_with_gaps(raters: ArrayLike) -> float | None:
+    r"""Return the reliability of the mean ratings of a table in which ratings are missing.
+
+    It is one minus the share of noise in the variance of the means. A rating is the sum of the effect of the item, the
+    effect of the rater, and an error:
+
+    .. math:: \rho = 1 - \frac{\sigma_e^2 \, \overline{1/n_i} + \sigma_b^2 \sum_r \mathrm{var}_i(w_{ir})}
+        {\mathrm{var}(\bar x_i)}
+
+    with :math:`w_{ir} = 1/n_i` if rater r rated item i, else 0. If all raters rate everything, their effects cancel,
+    and this is Cronbach's alpha. The variance of the errors :math:`\sigma_e^2` is that of the residuals of both
+    effects, and the variance of the raters :math:`\sigma_b^2` is the variance within items minus :math:`\sigma_e^2`.
+    None if no item has two ratings, or if all means are equal; 0 if there is more noise than variance.
+
+    Parameters
+    ----------
+    raters : array-like of shape (n_items, n_raters)
+        NaN where a rater skipped an item. Items without a rating are left out.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> ratings = rng.normal(size=(400, 1)) + rng.normal(size=(400, 10))
+    >>> ratings[rng.random(ratings.shape) < 0.5] = np.nan
+    >>> bool(abs(reliability_with_gaps(ratings) - 5 / 6) < 0.03)
+    True
+    """
+    table = np.asarray(raters, dtype=np.float64)
+    table = table[np.isfinite(table).any(axis=1)] if table.ndim == 2 else table
+    if table.ndim != 2 or len(table) < 3 or table.shape[1] < 2:
+        return None
+    known = np.isfinite(table)
+    counts, means = known.sum(axis=1), _mean(table.T)
+    spread = float(means.var(ddof=1))
+    n_within = int(counts.sum()) - len(table)
+    if not n_within or not spread:
+        return None
+    within = float(np.where(known, (table - means[:, None]) ** 2, 0.0).sum()) / n_within
+    squares, freedom = _two_way_residuals(table, known)
+    error = min(squares / freedom, within) if freedom > 0 else within
+    weights = known / counts[:, None]
+    noise = error * float(np.mean(1.0 / counts)) + (within - error) * float(weights.var(axis=0, ddof=1).sum())
+    return float(np.clip(1.0 - noise / spread, 0.0, 1.0))
+
+
+def _two_way_residuals(table: Vector, known: NDArray[np.bool_]) -> tuple[float, int]:
+    """Return the sum of squares that effects of items and of raters do not explain, and its degrees of freedom."""
+    from scipy.sparse import csr_array, hstack
+    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse.linalg import lsqr
+
+    items, raters = np.nonzero(known)
+    n, ones, order = len(items), np.ones(len(items)), np.arange(len(items))
+    design = [
+        csr_array((ones, (order, each)), shape=(n, size))
+        for each, size in zip((items, raters), table.shape, strict=True)
+    ]
+    effects = hstack(design, format="csr")
+    values = table[known] - table[known].mean()
+    residuals = values - effects @ lsqr(effects, values, atol=1e-12, btol=1e-12)[0]
+    linked = effects.T @ effects
+    used = np.flatnonzero(linked.diagonal())
+    n_parts, _ = connected_components(linked[used][:, used], directed=False)
+    return float(residuals @ residuals), n - (len(used) - n_parts)
 
 
 def _mean(rows: Vector) -> Vector:

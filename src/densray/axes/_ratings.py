@@ -56,7 +56,7 @@ class RatingAgreement(Result):
     ceiling : float or None
         Highest correlation to expect from scores without noise: the square root of the reliability.
     ceiling_from : str or None
-        "raters" (split halves) or "standard errors".
+        "raters" (see :meth:`densray.Ratings.reliability`) or "standard errors".
     explained : float or None
         Share of the explainable variance that is explained: the squared correlation over the reliability.
     explained_interval : Interval or None
@@ -140,7 +140,7 @@ class RatingAgreement(Result):
             ("Spearman ρ", show_estimate(self.spearman, *self.spearman_interval), "of the two orders"),
         ]
         if self.reliability is not None and self.ceiling is not None:
-            how = f"split halves of {self.n_raters} raters" if self.ceiling_from == "raters" else "standard errors"
+            how = f"{self.n_raters} raters" if self.ceiling_from == "raters" else "standard errors"
             rows += [
                 ("reliability", show_number(self.reliability), f"of the mean ratings, from {how}"),
                 ("ceiling", show_number(self.ceiling), "the highest r that can be expected"),

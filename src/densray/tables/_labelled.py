@@ -15,7 +15,7 @@ from densray.errors import LabelError, VectorError
 from densray.moments import Moments
 from densray.rows import Rows, number_labels, warn_of_missing_codes
 from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores
-from densray.tables._vectors import arrow, check_columns, is_number
+from densray.tables._vectors import arrow, check_columns, is_number, named_classes
 
 if TYPE_CHECKING:
     from densray.progress import Progress
@@ -226,7 +226,7 @@ def is_large(table: VectorTable) -> bool:
 def _numbered(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Return the labels of a column as numbers, NaN for missing ones, and the class names."""
     pa = arrow()
-    dtype = table.schema.field(name).type
+    dtype = named_classes(table.schema, name, pa.array([], table.schema.field(name).type)).type
     dtype = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
     if is_number(dtype) or pa.types.is_decimal(dtype):
         parts = [
@@ -263,7 +263,7 @@ def _codes(table: VectorTable, name: str) -> tuple[NDArray[np.int64], list[str]]
     parts = []
     for batch in table.source.batches([name]):
         try:
-            column = batch.column(0).cast(pa.string())
+            column = named_classes(table.schema, name, batch.column(0)).cast(pa.string())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, NotImplementedError):
             kind = batch.column(0).type
             raise LabelError(

@@ -26,6 +26,7 @@ from densray.tables._vectors import (
     check_columns,
     find_vectors,
     is_number,
+    named_classes,
     whole_column,
 )
 
@@ -344,7 +345,7 @@ class SpreadSample:
 
 def read_labels(table: VectorTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the labels of a column as numbers or texts, and which rows have one."""
-    column = table.column(name)
+    column = named_classes(table.schema, name, table.column(name))
     kind = _kind_of_labels(column.type)
     if kind == "numbers":
         numbers = np.array([np.nan if value is None else float(value) for value in column.to_pylist()])

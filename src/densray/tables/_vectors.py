@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,6 +50,30 @@ def is_number(dtype: pa.DataType) -> bool:
     """Return whether a type holds integers or floating-point numbers, not booleans."""
     types = arrow().types
     return bool(types.is_integer(dtype) or types.is_floating(dtype))
+
+
+def named_classes(schema: pa.Schema, name: str, column: Any) -> Any:
+    """Return a column of labels, as texts if its integers stand for classes.
+
+    They do in categorical columns of pandas, and in ``ClassLabel`` columns of Hugging Face, where -1 is no label.
+    """
+    pa = arrow()
+    if pa.types.is_dictionary(column.type) and pa.types.is_integer(column.type.value_type):
+        return column.cast(column.type.value_type).cast(pa.string())
+    names = _class_names(schema, name)
+    if names is None or not pa.types.is_integer(column.type):
+        return column
+    known = pa.compute.if_else(pa.compute.less(column, 0), pa.scalar(None, column.type), column)
+    return pa.compute.take(pa.array(names, pa.string()), known)
+
+
+def _class_names(schema: pa.Schema, name: str) -> list[str] | None:
+    """Return the names of the classes of a column of Hugging Face; None if it has none."""
+    try:
+        feature = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"][name]
+        return [str(each) for each in feature["names"]] if feature["_type"] == "ClassLabel" else None
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _looks_like_vectors(dtype: pa.DataType) -> bool:
