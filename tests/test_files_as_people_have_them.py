@@ -145,6 +145,14 @@ def test_an_excel_file_is_a_lexicon(folder: Path, capsys: pytest.CaptureFixture[
     assert "is not a space" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("header", [[["word", "label"]], []])
+def test_numbers_of_an_excel_file_keep_all_digits(header: list[list[str | float]], tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+    labels = {"gut": 0.1234567890123456, "schlecht": -1e-11, "mies": -3.0}
+    write_workbook(tmp_path / "words.xlsx", [*header, *([word, label] for word, label in labels.items())])
+    assert dict(Lexicon.read(tmp_path / "words.xlsx").items()) == labels
+
+
 def test_an_excel_file_without_its_reader_says_how_to_get_it(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

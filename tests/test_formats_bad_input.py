@@ -624,6 +624,16 @@ def test_joined_parquet_files_of_arrow_are_refused(options: dict[str, object], t
         read_space(path)
 
 
+@pytest.mark.parametrize("size", [7, 50, 1000])
+def test_a_dictionary_of_words_may_be_larger_than_its_row_groups(size: int, tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    words = [f"w{number}" for number in range(200)]
+    column = pa.DictionaryArray.from_arrays(np.arange(200, dtype="i4"), words)
+    pq.write_table(pa.table({"word": column, "0": np.arange(200.0)}), tmp_path / "p.parquet", row_group_size=size)
+    assert list(read_space(tmp_path / "p.parquet").words) == words
+
+
 def test_a_saved_archive_joined_to_another_is_refused(tmp_path: Path) -> None:
     kind = ArchiveKind("densray-example", 1, "example", "Save it again.")
     write_archive(tmp_path / "a.npz", kind, {}, {"x": np.eye(2)}, overwrite=False)

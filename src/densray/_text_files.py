@@ -112,15 +112,21 @@ class TextFile:
             load_extra("fastexcel", "An Excel file needs", extra="excel")
         except MissingExtraError as error:
             raise self.problem(f"{error} Or save it as .csv.") from error
-        try:
-            frame = polars.read_excel(
-                io.BytesIO(content), engine="calamine", has_header=False, read_options={"dtypes": "string"}
+
+        def read(**options: Any) -> polars.DataFrame:
+            return polars.read_excel(
+                io.BytesIO(content), engine="calamine", has_header=False, read_options=options, raise_if_empty=False
             )
+
+        try:
+            texts, numbers = read(dtypes="string"), [read(skip_rows=skipped) for skipped in (0, 1)]
         except Exception as error:  # fastexcel and polars raise their own exceptions
             raise self.problem(
                 f"this seems to be an Excel file (.xlsx) that cannot be read ({shorten(error)}). Save it as .csv."
             ) from error
-        rows = [[" ".join((cell or "").split()) for cell in row] for row in frame.iter_rows()]
+        rows = [[" ".join((cell or "").split()) for cell in row] for row in texts.iter_rows()]
+        for skipped, frame in enumerate(numbers):
+            _write_all_digits(rows[skipped:], frame)
         used = max((place + 1 for row in rows for place, cell in enumerate(row) if cell), default=0)
         return "\n".join("\t".join(row[:used]) for row in rows)
 
@@ -202,6 +208,15 @@ class TextFile:
             raise self.problem(f"not valid JSON ({error.msg}).", line=error.lineno) from None
         except (RecursionError, ValueError) as error:
             raise self.problem(f"not usable JSON ({shorten(error)}).") from None
+
+
+def _write_all_digits(rows: list[list[str]], frame: Any) -> None:
+    """Replace texts of numbers, which the reader of Excel files cuts to nine decimals, by all digits of the numbers."""
+    for place, column in enumerate(frame.get_columns() if frame.height == len(rows) else []):
+        if column.dtype.is_float():
+            for row, number in zip(rows, column.to_list(), strict=True):
+                if number is not None and not number.is_integer():
+                    row[place] = repr(number)
 
 
 class TextTable:

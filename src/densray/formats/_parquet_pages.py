@@ -83,9 +83,13 @@ def _check_column(file: IO[bytes], column: dict[int, Any], *, rows: int, data_en
         if not 0 <= header[2] <= 2 * unpacked + _SPARE_BYTES:
             raise ValueError(f"a page of {header[2]:,} bytes in a column of {unpacked:,}")
         data = header.get(5) or header.get(8)
-        counts = data or header.get(7) or {1: 0}
+        counts = data or {1: 0}
         if any(not 0 <= number <= values for number in (counts[1], header.get(8, {}).get(3, 0))):
             raise ValueError(f"a page of {counts[1]:,} values in a column of {values:,}")
+        # a dictionary may have more values than the column: it may be that of all row groups
+        entries = header.get(7, {1: 0})[1]
+        if not 0 <= entries <= header[2]:
+            raise ValueError(f"a dictionary of {entries:,} values in {header[2]:,} bytes")
         counted += counts[1] if data else 0
     if counted != values:
         raise ValueError(f"pages of {counted:,} values in a column of {values:,}")
