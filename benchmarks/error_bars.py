@@ -287,7 +287,9 @@ def drawn(rows: list[dict[str, Any]], method: str = "ridge") -> Any:
                     "if_gone": None,
                 }
             )
-    return interval_plot(points, down="seeds", by="reliability", x="reliability (1: the same scores)")
+    chart = interval_plot(points, down="seeds", by="reliability", x="reliability (1: the same scores)")
+    chart.vconcat[0].width = 350  # with names and legend, as wide as the text of a page
+    return chart
 
 
 def main() -> None:

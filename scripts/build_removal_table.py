@@ -216,9 +216,11 @@ def drawn(rows: Sequence[dict[str, Any]]) -> Any:
         for row in sorted(rows, key=lambda row: order.index(row["name"]))
         if row["list"] in lists
     ]
-    return interval_plot(
+    chart = interval_plot(
         points, down="remover", by="learned from", x="accuracy (chance: 0.5)", least=0.45, one_line=True
     )
+    chart.vconcat[0].width = 370  # with names and legend, as wide as the text of a page
+    return chart
 
 
 def main() -> None:
