@@ -76,7 +76,8 @@ html_static_path = ["_static"]
 html_css_files = ["formulas.css", "pages.css"]
 html_js_files = [("tables.js", {"defer": "defer"})]
 html_context = {"default_mode": "auto"}  # else the theme complains on every page
-html_sidebars = {
+html_sidebars = {"**": ["sidebar-nav-bs"]}  # without the button that collapses it
+html_sidebars |= {
     page: [] for page in ("index", "installation", "tutorial")
 }  # they have no pages below them
 html_theme_options = {

@@ -1,4 +1,4 @@
-"""Keeps together what belongs together in tables, and columns of output.
+"""Keeps together what belongs together in tables, and short code such as the name of an option.
 
 In tables: “0.76 ± 0.01”, “[0.87, 0.98]”, “(0.57 to 0.62)”, “0.60, +2%, +3%” and “≤ 0.05”.
 """
@@ -15,7 +15,7 @@ _BETWEEN = re.compile(r"(?<=[\d%]) ([±→]) (?=[\d+−–.-])")
 _WITHIN = re.compile(r"(\[[-+−]?\d[\d.]*,) (?=[-+−]?\d[\d.]*\])")
 _RANGE = re.compile(r"\((\d[\d.]*) to (\d[\d.]*)\)")
 _CHANGES = re.compile(r"(?<=[\d%]), (?=[+−]\d)")
-_COLUMNS = re.compile(r"\S {2,}\S")
+_SHORT = 30  # letters of code that fit into a line on a phone, and into a column of a table
 _BEFORE = re.compile(r"([≤≥<>]) (?=\d)")
 
 
@@ -28,10 +28,10 @@ def unbroken(text: str) -> str:
 
 
 def keep_together(app: Any, document: nodes.document) -> None:
-    """Rewrite the texts in cells of tables, except code; mark output in columns, which must not fold on a phone."""
-    for block in document.findall(nodes.literal_block):
-        if block.get("language") == "text" and _COLUMNS.search(block.astext()):
-            block["classes"].append("columns")
+    """Rewrite the texts in cells of tables, except code; mark short code, which `pages.css` keeps on one line."""
+    for code in document.findall(nodes.literal):
+        if len(code.astext()) <= _SHORT:
+            code["classes"].append("short")
     for cell in document.findall(nodes.entry):
         for text in list(cell.findall(nodes.Text)):
             if not isinstance(text.parent, nodes.literal):
