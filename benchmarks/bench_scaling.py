@@ -138,7 +138,7 @@ def _chart(rows: list[dict[str, Any]]) -> Any:
 
     alt = altair()
     names = [name for name in ORDER if any(row["method"] == name for row in rows)]
-    looks = method_encoding(method_looks(names))
+    looks = method_encoding(method_looks(names), orient="top", columns=3)
     panels = []
     for measure, title in (("seconds", "seconds"), ("megabytes", "MB beside the rows")):
         for over, label in (("n", "rows"), ("d", "dimensions")):
@@ -159,7 +159,7 @@ def _chart(rows: list[dict[str, Any]]) -> Any:
                 axis=alt.Axis(format="~g", values=powers),
             )
             lines = alt.Chart(values(part)).mark_line(point=True).encode(x=across, y=up, **looks)
-            panels.append(lines.properties(width=300, height=200))
+            panels.append(lines.properties(width=265, height=200))
     chart = alt.vconcat(alt.hconcat(*panels[:2]), alt.hconcat(*panels[2:]))
     return styled(chart, alt="Time and memory of fits over rows and dimensions, ours, the arithmetic and others.")
 

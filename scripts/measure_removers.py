@@ -638,7 +638,7 @@ def draw() -> None:
         base = alt.Chart(style.values(rows)).encode(**_coordinates("AUC of the strongest probe", least=0.2))
         line = base.transform_filter("datum.curve").mark_line(strokeWidth=1.2, color=style.VERMILLION, opacity=0.6)
         marks = base.mark_point(size=55, filled=True, opacity=0.9).encode(**_named("removed", looks))
-        shares = base.transform_filter("datum.share").mark_text(fontSize=11, dy=14, color=style.ink())
+        shares = base.transform_filter("datum.share").mark_text(fontSize=12, dy=14, color=style.ink())
         panels.append((title, line.encode(order="kept:Q") + marks + shares.encode(text="share:N")))
     said = "AUC of the strongest probe and neighbours kept after each remover, in four kinds of vectors"
     _write_panels(panels, "removers.svg", said)
