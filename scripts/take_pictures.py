@@ -3,8 +3,8 @@
 ``python scripts/take_pictures.py`` needs chromium and the extras of development. The pictures show the bundled space.
 With ``figures``, ``tutorial``, ``explorer`` or ``animation`` as argument, it takes that part only. With
 ``cases.parquet``, the court cases that ``measure_documents.py`` embeds, it takes the pictures of a table of documents.
-Every picture of the explorer is taken in light and in dark (``-dark.png``), and of the top of the page on a phone
-(``-narrow.png``). Charts are drawn in a second layout for phones, too.
+Every picture of the explorer is taken in light and in dark (``-dark``), and of the top of the page on a phone
+(``-narrow``). Charts are drawn in a second layout for phones, too.
 """
 
 from __future__ import annotations
@@ -27,32 +27,36 @@ sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
 #: The name of each picture of the explorer, the view it shows, its height, and its height on a phone.
 VIEWS = {
-    "axis": ("?words=nurse,wonderful", 1455, 1308),
-    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1225, 1010),
-    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1165, 1190),
-    "compare": ("compare?source=lexicon&lexicon=gender", 1205, 1040),
-    "remove": ("remove?source=lexicon&lexicon=gender", 1140, 1480),
-    "analogies": ("analogies", 860, 1230),
-    "layers": ("layers?layer_methods=ridge,mean-difference", 1620, 1060),
+    "axis": ("?words=nurse,wonderful", 1702, 1308),
+    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1250, 1010),
+    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1195, 1190),
+    "compare": ("compare?source=lexicon&lexicon=gender", 1580, 1040),
+    "remove": ("remove?source=lexicon&lexicon=gender", 1735, 1480),
+    "analogies": ("analogies", 1290, 1230),
+    "layers": ("layers?layer_methods=ridge,mean-difference", 1238, 1060),
 }
 #: The same for a table of documents.
 TABLE_VIEWS = {
-    "documents-map": ("?label=source&find=copyright", 1098, 1180),
-    "documents-remove": ("remove?label=source", 1040, 1320),
+    "documents-map": ("?label=source&find=copyright", 1155, 1180),
+    "documents-remove": ("remove?label=source", 1685, 1320),
 }
-#: Width of a phone, and its pixels per pixel of a page.
+#: Widths of the windows, and their pixels per pixel of a page. The documentation shows the wide pictures about 720 pixels
+#: wide: in a wider window letters would be too small there.
+WIDE, WIDE_SCALE = 1000, 1.4
 PHONE, PHONE_SCALE = 390, 2.0
-#: The views of the animation, with the milliseconds each one is shown.
+#: The views of the animation, the milliseconds each one is shown, and how far a phone scrolls, in pixels.
 SCENES = (
-    ("", 2500),
-    ("?words=nurse,wonderful", 2500),
-    ("map?mark=nurse+engineer&color=us-occupation-shares", 2500),
-    ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 3000),
-    ("remove?source=lexicon&lexicon=gender", 3000),
+    ("", 2500, 0),
+    ("?words=nurse,wonderful", 2500, 560),
+    ("map?mark=nurse+engineer&color=us-occupation-shares", 2500, 330),
+    ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 3000, 300),
+    ("remove?source=lexicon&lexicon=gender", 3000, 600),
 )
-#: Size of the window of the animation, and of the animation, in pixels: letters stay large on a narrow page.
-WINDOW, SCENE_SIZE = (1130, 1100), (1000, 973)
+#: Windows of the animation, and its sizes in pixels: letters stay large on a narrow page.
+WINDOWS = {"": ((1130, 1100), (1000, 973)), "-narrow": ((PHONE, 800), (585, 1200))}
+TIMES_SHOWN = 2
 SCHEMES = {"light": "", "dark": "-dark"}
+_SCROLL = """far => { document.querySelector('[data-testid="stMain"]').scrollTop = far }"""
 _BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -65,43 +69,49 @@ def take_explorer(*opened: str, views: dict[str, tuple[str, int, int]] = VIEWS) 
     with explorer(*opened) as address, browser() as chrome:
         for name, (view, height, phone_height) in views.items():
             for scheme, suffix in SCHEMES.items():
-                visitor = Visitor(chrome, address, pictures=IMAGES, height=height, scheme=scheme)
-                visitor.go(view).picture(f"explorer-{name}{suffix}")
-                visitor.context.close()
-                window: dict[str, Any] = {"width": PHONE, "height": phone_height, "scale": PHONE_SCALE}
-                visitor = Visitor(chrome, address, pictures=IMAGES, scheme=scheme, **window)
-                visitor.go(view).picture(f"explorer-{name}{suffix}-narrow")
-                visitor.context.close()
-                path = IMAGES / f"explorer-{name}{suffix}-narrow.png"
-                with Image.open(path) as picture:  # 256 colours are enough, and take a third of the bytes
-                    small = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-                small.save(path, optimize=True)
+                windows: dict[str, dict[str, Any]] = {
+                    "": {"width": WIDE, "height": height, "scale": WIDE_SCALE},
+                    "-narrow": {"width": PHONE, "height": phone_height, "scale": PHONE_SCALE},
+                }
+                for layout, window in windows.items():
+                    visitor = Visitor(chrome, address, pictures=IMAGES, scheme=scheme, **window)
+                    visitor.go(view).picture(f"explorer-{name}{suffix}{layout}")
+                    visitor.context.close()
+                    path = IMAGES / f"explorer-{name}{suffix}{layout}.png"
+                    with Image.open(path) as picture:  # 256 colours are enough, and take a third of the bytes
+                        small = picture.convert("RGB").quantize(256, kmeans=3, dither=Image.Dither.NONE)
+                    small.save(path, optimize=True)
 
 
 def take_animation() -> None:
-    """Show some pages of the explorer one after another, as one animated picture."""
+    """Show some pages of the explorer one after another, as one animated picture, in a wide window and on a phone."""
     from PIL import Image
 
     from browser import Visitor, browser, explorer
 
     with explorer() as address, browser() as chrome:
         for scheme, suffix in SCHEMES.items():
-            frames = []
-            for view, _ in SCENES:
-                visitor = Visitor(chrome, address, scheme=scheme)
-                visitor.page.set_viewport_size(dict(zip(("width", "height"), WINDOW, strict=True)))
-                picture = Image.open(io.BytesIO(visitor.go(view).page.screenshot()))
-                frames.append(picture.convert("RGB").resize(SCENE_SIZE, Image.Resampling.LANCZOS))
-                visitor.context.close()
-            frames[0].save(
-                IMAGES / f"explorer{suffix}.webp",
-                save_all=True,
-                append_images=frames[1:],
-                duration=[shown for _, shown in SCENES],
-                loop=0,
-                quality=80,
-                method=6,
-            )
+            for layout, ((width, height), size) in WINDOWS.items():
+                frames = []
+                for view, _, scrolled in SCENES:
+                    scale = max(1.0, size[0] / width)
+                    visitor = Visitor(chrome, address, width=width, height=height, scale=scale, scheme=scheme)
+                    page = visitor.go(view).page
+                    if layout:
+                        page.evaluate(_SCROLL, scrolled)
+                        page.wait_for_timeout(300)
+                    picture = Image.open(io.BytesIO(page.screenshot()))
+                    frames.append(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS))
+                    visitor.context.close()
+                frames[0].save(
+                    IMAGES / f"explorer{suffix}{layout}.webp",
+                    save_all=True,
+                    append_images=frames[1:],
+                    duration=[shown for _, shown, _ in SCENES],
+                    loop=TIMES_SHOWN,
+                    quality=80,
+                    method=6,
+                )
 
 
 def take_tutorial() -> None:
