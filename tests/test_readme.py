@@ -61,10 +61,17 @@ def check_command(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [line for block in blocks("") for line in block.splitlines() if line.startswith("densray")]
+    "line",
+    [line for block in blocks("") for line in block.replace("\\\n", " ").splitlines() if line.startswith("densray")],
 )
 def test_every_command_of_the_readme_exists_with_its_options(line):
     check_command(line)
+
+
+def test_the_code_of_the_readme_fits_its_column():
+    every = [line for language in ("", "python", "text") for block in blocks(language) for line in block.splitlines()]
+    assert len(every) > 60
+    assert [line for line in every if len(line) > 88] == []
 
 
 def claims() -> list[tuple[str, list[str]]]:
