@@ -40,8 +40,8 @@ TABLE_VIEWS = {
     "documents-map": ("?label=source&find=copyright", 1155, 1180),
     "documents-remove": ("remove?label=source", 1685, 1320),
 }
-#: Widths of the windows, and their pixels per pixel of a page. The documentation shows the wide pictures about 720 pixels
-#: wide: in a wider window letters would be too small there.
+#: Widths of the windows, and their pixels per pixel of a page. The documentation shows the wide pictures about 720
+#: pixels wide; letters of a wider window would be too small there.
 WIDE, WIDE_SCALE = 1000, 1.4
 PHONE, PHONE_SCALE = 390, 2.0
 #: The views of the animation, the milliseconds each one is shown, and how far a phone scrolls, in pixels.

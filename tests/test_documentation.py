@@ -316,22 +316,41 @@ _FIRST_COLUMNS = """() => [...document.querySelectorAll('.pst-scrollable-table-c
 
 
 @pytest.mark.slow
-def test_charts_and_tables_of_a_built_page_can_be_read_on_a_phone(chrome: Any, site: str) -> None:
+@pytest.mark.parametrize("across", [390, 1024, 1440])
+def test_charts_and_tables_of_a_built_page_can_be_read_at_every_width(chrome: Any, site: str, across: int) -> None:
     from browser import Visitor
 
-    visitor = Visitor(chrome, site, width=390, height=900)
+    visitor = Visitor(chrome, site, width=across, height=900)
     found = {}
     for page in ("trust", "people", "debiasing", "removers", "documents", "language-models", "scale"):
         visitor.page.goto(f"{site}/{page}.html")
         charts = visitor.page.evaluate(_LETTERS)
         assert charts, page
         for source, size, width in charts:
-            assert size >= 10.5, (page, source, size)
-            assert width <= 390, (page, source)
+            assert size >= 11, (page, source, size)
+            assert width <= across, (page, source)
         found[page] = visitor.page.evaluate(_FIRST_COLUMNS)
     visitor.context.close()
     assert any(found.values())
     assert all(moved < 1 for moves in found.values() for moved in moves), found
+
+
+@pytest.mark.slow
+def test_short_code_stays_on_one_line_and_blocks_of_code_scroll(chrome: Any, site: str) -> None:
+    from browser import Visitor
+
+    visitor = Visitor(chrome, site, width=390, height=900)
+    for page in ("command-line", "tutorial"):
+        visitor.page.goto(f"{site}/{page}.html")
+        broken, kinds = visitor.page.evaluate(
+            """() => [
+                [...document.querySelectorAll('.bd-article code.short')].filter(
+                    code => code.getClientRects().length > 1).map(code => code.textContent),
+                [...document.querySelectorAll('.bd-article pre')].map(block => getComputedStyle(block).whiteSpace)]"""
+        )
+        assert broken == [], page
+        assert set(kinds) == {"pre"}, page
+    visitor.context.close()
 
 
 @pytest.mark.slow

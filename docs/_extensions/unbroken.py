@@ -15,7 +15,7 @@ _BETWEEN = re.compile(r"(?<=[\d%]) ([±→]) (?=[\d+−–.-])")
 _WITHIN = re.compile(r"(\[[-+−]?\d[\d.]*,) (?=[-+−]?\d[\d.]*\])")
 _RANGE = re.compile(r"\((\d[\d.]*) to (\d[\d.]*)\)")
 _CHANGES = re.compile(r"(?<=[\d%]), (?=[+−]\d)")
-_SHORT = 30  # letters of code that fit into a line on a phone, and into a column of a table
+_SHORT = 30  # letters of code that fit into a line on a phone
 _BEFORE = re.compile(r"([≤≥<>]) (?=\d)")
 
 
