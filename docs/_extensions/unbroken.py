@@ -15,7 +15,7 @@ _BETWEEN = re.compile(r"(?<=[\d%]) ([±→]) (?=[\d+−–.-])")
 _WITHIN = re.compile(r"(\[[-+−]?\d[\d.]*,) (?=[-+−]?\d[\d.]*\])")
 _RANGE = re.compile(r"\((\d[\d.]*) to (\d[\d.]*)\)")
 _CHANGES = re.compile(r"(?<=[\d%]), (?=[+−]\d)")
-_SHORT = 30  # letters of code that fit into a line on a phone
+_SHORT = 26  # letters of code that fit into a line on a phone
 _BEFORE = re.compile(r"([≤≥<>]) (?=\d)")
 
 
@@ -28,10 +28,12 @@ def unbroken(text: str) -> str:
 
 
 def keep_together(app: Any, document: nodes.document) -> None:
-    """Rewrite the texts in cells of tables, except code; mark short code, which `pages.css` keeps on one line."""
+    """Rewrite the texts in cells of tables, except code; mark short code, and code with a long word, for `pages.css`."""
     for code in document.findall(nodes.literal):
         if len(code.astext()) <= _SHORT:
             code["classes"].append("short")
+        elif max(map(len, code.astext().split())) > _SHORT:
+            code["classes"].append("long")
     for cell in document.findall(nodes.entry):
         for text in list(cell.findall(nodes.Text)):
             if not isinstance(text.parent, nodes.literal):
