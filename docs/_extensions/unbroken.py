@@ -28,7 +28,7 @@ def unbroken(text: str) -> str:
 
 
 def keep_together(app: Any, document: nodes.document) -> None:
-    """Rewrite the texts in cells of tables, except code; mark short code, and code with a long word, for `pages.css`."""
+    """Rewrite the texts in cells of tables, except code; mark short code, and code with a long word."""
     for code in document.findall(nodes.literal):
         if len(code.astext()) <= _SHORT:
             code["classes"].append("short")
