@@ -113,6 +113,9 @@ def test_mean_scores_have_intervals_that_are_wider_for_whole_authors(folder, tmp
     assert rows[0]["documents"] == 5
     grouped = run_for_json(capsys, *asked, "--group-column", "author")["means"]["rows"]
     assert grouped[0]["draws"] < rows[0]["draws"]
+    for details in ([], ["--details"]):
+        assert run([*map(str, asked), *details]) == 0
+        assert ("± axis" in capsys.readouterr().out) == bool(details)
     figure = tmp_path / "means.html"
     assert run([*map(str, asked), "--figure", str(figure), "--quiet"]) == 0
     assert "difference from all documents" in figure.read_text()
@@ -140,7 +143,9 @@ def test_score_and_erase_write_reports(folder, tmp_path, capsys) -> None:
     means, removal, again = (tmp_path / f"{name}.html" for name in ("means", "removal", "again"))
     assert run(["score", docs, axis, "--by", "party,year", "--report", str(means), "--quiet"]) == 0
     assert "minus the mean score of all documents" in means.read_text("utf-8")
-    assert "<svg" in means.read_text("utf-8")
+    page = means.read_text("utf-8")
+    places = [page.index(part) for part in ('<p class="verdict', "score high", "<figure>", "<table>", "<details>")]
+    assert places == sorted(places), "the verdict, which end is high, the chart, the table, the standard errors"
     clean, saved = str(tmp_path / "clean.parquet"), str(tmp_path / "party.safetensors")
     asked = ["erase", docs, "--label-column", "party", "-o", clean, "--save-erasure", saved, "--report", str(removal)]
     capsys.readouterr()

@@ -104,6 +104,15 @@ def test_every_chart_is_drawn(name: str) -> None:
     assert "NaN" not in svg
 
 
+def test_three_groups_over_years_have_a_panel_each() -> None:
+    two = figures.mean_scores(MEANS, ordered="year", by="party").to_dict()
+    three = figures.mean_scores(
+        [*MEANS, *({**row, "party": "d"} for row in MEANS[:4])], ordered="year", by="party"
+    ).to_dict()
+    assert "concat" not in two
+    assert [panel["title"] for panel in three["concat"]] == ["a.b", "c", "d"]
+
+
 @pytest.mark.parametrize("word", ["constructor", "toString", "__proto__", "\\", '\\"', "<b>"])
 def test_any_word_can_be_drawn_and_stand_in_a_title(word: str) -> None:
     words = [*WORDS[:3], word]

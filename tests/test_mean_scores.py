@@ -53,6 +53,21 @@ def test_means_and_counts_are_those_of_the_documents() -> None:
     used = frame.filter(pl.col("year").is_not_null())
     assert found.overall == pytest.approx(float((used["vector"].to_numpy() @ axis.direction).mean()))
     assert row["difference"] == pytest.approx(row["mean"] - found.overall)
+    shown, details = found.tables()
+    assert shown.headings == ["party", "year", "difference", "low", "high", "documents"], "fits into 80 columns"
+    assert details.folded
+    assert {"mean", "draws", "± documents", "± axis"} <= set(details.headings)
+
+
+def test_the_text_counts_the_groups_that_differ() -> None:
+    rng = np.random.default_rng(0)
+    axis, centers = draw_axis(rng, 400), {name: value * CONCEPT for name, value in GROUPS.items()}
+    found = mean_scores(axis, open_table(draw_documents(rng, centers, 40, 4)), ["party"])
+    differ = sum(row["difference_low"] > 0 or row["difference_high"] < 0 for row in found.rows)
+    assert differ >= 2
+    assert f"{differ} of 3 groups differ from all documents" in found.text()
+    found.rows[:] = [{**row, "difference_low": -1.0, "difference_high": 1.0} for row in found.rows]
+    assert "0 of 3 groups differ" in found.text()
 
 
 def test_the_variance_of_a_difference_is_that_of_the_written_out_sum() -> None:
@@ -125,7 +140,9 @@ def test_random_labels_do_not_differ_in_the_documents_that_the_axis_was_fitted_o
     assert differing_along_the_axis == 15, "the control: without held-out scores, every coin makes a difference"
     note = " ".join(found.tables()[0].notes)
     assert "300 documents were used to fit the axis" in note
-    assert "The axis: Trust:" in note
+    assert found.text().startswith("Trust in the axis: "), "the verdict comes first"
+    assert found.grade in ("good", "fair", "weak", "none", "unclear")
+    assert "The axis:" not in note
 
 
 @pytest.mark.slow

@@ -40,6 +40,12 @@ MOST_GROUPS = 10_000
 #: Keys of the figures of a group, next to the values of its columns.
 _FIGURES = ("documents", "draws", "mean", "difference")
 _ERRORS = ("difference_low", "difference_high", "from_documents", "from_axis")
+#: With so many groups, one of them may well differ by chance.
+_MANY_GROUPS = 5
+_DETAIL_NOTES = [
+    "mean: mean score of the group. draws: documents, or sets of documents that belong together. ±: the two standard "
+    "errors of the difference, from the choice of documents and from the axis."
+]
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,8 @@ class MeanScores(Result):
         count with their own scores.
     axis_verdict : str
         The verdict on the axis; empty if there is none.
+    axis_grade : str or None
+        The grade of the axis: good, fair, weak, none or unclear.
     orientation : str
         Which end of the axis is high.
     """
@@ -84,22 +92,49 @@ class MeanScores(Result):
     n_fitted: int = 0
     n_unsure: int = 0
     axis_verdict: str = ""
+    axis_grade: str | None = None
     orientation: str = ""
 
+    @property
+    def grade(self) -> str | None:
+        """The grade of the axis, the verdict on which begins the text."""
+        return self.axis_grade
+
+    def text(self) -> str:
+        """Return the verdict on the axis, which end is high, and how many groups differ from all documents."""
+        verdict = self.axis_verdict.replace("Trust:", "Trust in the axis:", 1)
+        return "\n".join(filter(None, [verdict, self.orientation, self._finding()]))
+
+    def _finding(self) -> str:
+        """Return how many groups have an interval without 0."""
+        known = [row for row in self.rows if row["difference_low"] is not None]
+        if not known:
+            return ""
+        count = sum(row["difference_low"] > 0 or row["difference_high"] < 0 for row in known)
+        which = f"{show_count(count)} of {show_count(len(known))} groups {'differs' if count == 1 else 'differ'}"
+        chance = " By chance, about 1 group in 20 does." if len(known) >= _MANY_GROUPS and count else ""
+        return f"{which} from all documents: the 95% interval of the difference does not contain 0.{chance}"
+
     def tables(self) -> list[Table]:
-        """Return one row per group."""
-        columns: list[Column | str] = [Column(name, grouped=False) for name in self.by]
-        columns += [Column("difference", decimals=4)]
+        """Return the differences of the groups and, folded, their means and the standard errors."""
+        keys = [Column(name, grouped=False) for name in self.by]
+        columns = [*keys, Column("difference", decimals=4)]
         columns += [Column(f"difference_{end}", end, decimals=4) for end in ("low", "high")]
-        columns += [Column("mean", decimals=4), "documents", "draws"]
-        columns += [Column("from_documents", "± documents", decimals=4), Column("from_axis", "± axis", decimals=4)]
+        columns += [Column("documents")]
+        details = [*keys, Column("mean", decimals=4), Column("documents"), Column("draws")]
+        details += [Column("from_documents", "± documents", decimals=4), Column("from_axis", "± axis", decimals=4)]
+        named = f"{self.concept} by {', '.join(self.by)}"
+        return [
+            Table(named, columns, self.rows, self._notes(), keys=len(keys)),
+            Table("Means and standard errors", details, self.rows, _DETAIL_NOTES, folded=True, keys=len(keys)),
+        ]
+
+    def _notes(self) -> list[str]:
         notes = [
             "difference: mean score of the group minus the mean score of all documents "
             f"({show_number(self.overall, 4)}). low and high: its 95% interval. It covers the choice of documents and "
-            "the error of the axis. ±: standard errors."
+            "the error of the axis."
         ]
-        if self.orientation:
-            notes.append(self.orientation)
         if len(self.rows) == 1:
             notes.append("There is only one group, so there is nothing to compare it with.")
         if self.n_fitted:
@@ -120,9 +155,7 @@ class MeanScores(Result):
             notes.append("A group with a single draw has no interval.")
         if self.n_skipped:
             notes.append(f"{show_count(self.n_skipped)} documents have no value or no vector and are left out.")
-        if self.axis_verdict:
-            notes.append(f"The axis: {self.axis_verdict}")
-        return [Table(f"{self.concept} by {', '.join(self.by)}", columns, self.rows, notes)]
+        return notes
 
 
 def mean_scores(
@@ -202,6 +235,7 @@ def mean_scores(
         n_fitted=n_fitted,
         n_unsure=n_unsure,
         axis_verdict="" if verdict is None else verdict.sentence,
+        axis_grade=None if verdict is None else verdict.grade,
         orientation=axis.orientation,
         provenance=began.finish(inputs=[Input("table", table.name, size=len(table))], used=n_used, method=axis.method),
     )

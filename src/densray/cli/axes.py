@@ -331,6 +331,7 @@ def score(
     ] = None,
     cluster: Cluster = None,
     overwrite: Overwrite = False,
+    details: Annotated[bool, typer.Option("--details", help="With --by: also show means and standard errors.")] = False,
 ) -> None:
     """Score words or documents on an axis: score, standard error, probability.
 
@@ -360,9 +361,13 @@ def score(
             report=report,
             cluster=cluster,
             overwrite=overwrite,
+            details=details,
         )
         return
-    refuse_given({"--figure": figure, "--report": report}, "shows mean scores of a table, which need --by COLUMNS")
+    refuse_given(
+        {"--figure": figure, "--report": report, "--details": details},
+        "shows mean scores of a table, which need --by COLUMNS",
+    )
     listed = words or []  # with two lists there is no AXIS, so the first word stands in its place
     axis, asked = (None, [source, *listed] if source else []) if lexicon_options.has_lists else (source, listed)
     from densray.axes import near_misses

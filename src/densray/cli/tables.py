@@ -330,6 +330,7 @@ def score_table(
     report: Path | None,
     cluster: str | None,
     overwrite: bool,
+    details: bool,
 ) -> None:
     """Write a table with scores along a saved axis, and show mean scores by some columns."""
     from densray.axes import Axis, mean_scores, write_scores
@@ -338,7 +339,9 @@ def score_table(
     table = open_it(path, columns)
     target = None if output is None else check_table_output(table, output, overwrite=overwrite)
     if by is None:
-        refuse_given({"--figure": figure, "--report": report}, "shows mean scores, which need --by COLUMNS")
+        refuse_given(
+            {"--figure": figure, "--report": report, "--details": details}, "shows mean scores, which need --by COLUMNS"
+        )
     check_figure(figure, overwrite=overwrite, quiet=answer.quiet)
     check_report(report, overwrite=overwrite, quiet=answer.quiet)
     axis = Axis.load(axis_file, any_space=any_space)
@@ -376,7 +379,7 @@ def score_table(
             means = mean_scores(axis, table, split_names(by), groups=lexicon_options.group_column, progress=progress)
         plain["means"] = means.to_dict()
         if not answer.as_json:
-            show(means, as_json=False, quiet=answer.quiet)
+            show(means, as_json=False, quiet=answer.quiet, details=details)
         write_figure(lambda: _draw_means(means), figure, overwrite=overwrite, quiet=answer.quiet)
         title = f"{axis.concept} by {', '.join(means.by)}"
         write_report(report, title, means, _figures_of_means, overwrite=overwrite, quiet=answer.quiet)
@@ -475,7 +478,14 @@ def _figures_of_means(means: MeanScores) -> list[Figure]:
     if all(row["difference_low"] is None for row in means.rows):
         return []
     caption = "Mean score of each group minus the mean score of all documents, with 95% intervals."
+    if means.ordered and len(means.by) > 1 and len({tuple(_other_keys(means, row)) for row in means.rows}) > 2:
+        caption += " Grey: the other groups."
     return [figure(_draw_means(means), caption)]
+
+
+def _other_keys(means: MeanScores, row: dict[str, Any]) -> list[Any]:
+    """Return the values of a group in the columns without an order."""
+    return [row[name] for name in means.by if name != means.ordered]
 
 
 def erase_table(

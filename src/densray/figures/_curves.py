@@ -39,6 +39,8 @@ _FONT, _NARROWEST = 12, 210
 #: Keys of a group that is compared with all documents, and the title of that scale.
 _DIFFERENCE = ("difference", "difference_low", "difference_high")
 _COMPARED = "difference from all documents"
+_COMPARED_LINES = ["difference from", "all documents"]
+_PANEL_WIDTH = 340
 
 
 def score_histogram(
@@ -312,6 +314,8 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
 def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None, title: str = "") -> Any:
     """Return how far groups of documents differ from all documents: a band over an ordered column, or a line per group.
 
+    Three and more bands have a panel each, in which the other groups are grey lines.
+
     Parameters
     ----------
     rows
@@ -352,11 +356,12 @@ def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None,
         height = 24 * len(looks) + 12
         whole = alt.layer(*dashed_lines({"x": 0}), rules, points)
         return styled(whole.properties(width=_WIDTH, height=height), title=title, alt=said)
-    layers = dashed_lines({"y": 0})
     drawn = [{**row, "place": row[ordered]} for row in drawn]
     x = alt.X("place:Q", title=ordered, scale=alt.Scale(zero=False, nice=False, padding=12),
               axis=alt.Axis(format="d" if all(float(row["place"]).is_integer() for row in drawn) else ""))  # fmt: skip
-    heights = alt.Scale(padding=8)
+    if len(looks) > 2:
+        return styled(_panels_of_groups(drawn, list(looks), x, shown), title=title, alt=said)
+    layers, heights = dashed_lines({"y": 0}), alt.Scale(padding=8)
     for name, (color, _, dash) in looks.items():
         base = alt.Chart(values([row for row in drawn if row["group"] == name])).encode(x=x)
         low, area = alt.Y("difference_low:Q", scale=heights), base.mark_area(opacity=0.18, color=color)
@@ -366,6 +371,30 @@ def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None,
     points = alt.Chart(values([{**row, "method": row["group"]} for row in drawn])).mark_point(size=40, filled=True)
     points = points.encode(x=x, y="difference:Q", tooltip=["group:N", "place:Q", *shown], **method_encoding(looks))
     return styled(alt.layer(*layers, points).properties(width=_WIDTH, height=260), title=title, alt=said)
+
+
+def _panels_of_groups(rows: Sequence[Record], groups: Sequence[str], x: Any, shown: Sequence[Any]) -> Any:
+    """Return one panel per group, two abreast: its band and line, and the lines of the other groups in grey."""
+    alt = altair()
+    lows, highs = ([float(row[f"difference_{end}"]) for row in rows] for end in ("low", "high"))
+    heights = alt.Scale(domain=list(padded_domain([*lows, *highs, 0.0])), nice=False)
+    others = alt.Chart(values(rows)).mark_line(strokeWidth=1, color=GREY, opacity=0.45)
+    panels = []
+    for number, name in enumerate(groups):
+        title = _COMPARED_LINES if number % 2 == 0 else None
+        up = {"scale": heights, "title": title, "axis": alt.Axis(tickCount=4)}
+        base = alt.Chart(values([row for row in rows if row["group"] == name])).encode(x=x)
+        layers = [
+            *dashed_lines({"y": 0}),
+            others.encode(x=x, y=alt.Y("difference:Q", **up), detail="group:N"),
+            base.mark_area(opacity=0.22, color=BLUE).encode(y=alt.Y("difference_low:Q", **up), y2="difference_high:Q"),
+            base.mark_line(strokeWidth=2, color=BLUE).encode(y=alt.Y("difference:Q", **up)),
+            base.mark_point(size=30, filled=True, color=BLUE, opacity=1).encode(
+                y=alt.Y("difference:Q", **up), tooltip=["group:N", "place:Q", *shown]
+            ),
+        ]
+        panels.append(alt.layer(*layers).properties(width=_PANEL_WIDTH, height=150, title=name))
+    return alt.concat(*panels, columns=2)
 
 
 def front_of_points(

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _LONGEST_WORD = 20
 #: A table with more columns may be wider than a phone.
 _FEW_COLUMNS = 4
+#: A table with more rows comes after the figures.
+_FEW_ROWS = 15
 _GRADES = {"good": "green", "fair": "cyan", "weak": "yellow", "unclear": "yellow", "none": "red"}
 
 
@@ -82,7 +84,7 @@ class _Drawing:
         def fits(columns: Sequence[int]) -> bool:
             return sum(_least_widths(self._table, columns)) + _between(columns) <= options.max_width
 
-        for columns in _parts(self._table.headings, fits):
+        for columns in _parts(self._table.headings, fits, keys=self._table.keys):
             yield _draw(self._table, columns, options.max_width)
 
 
@@ -91,23 +93,27 @@ def _between(columns: Sequence[int]) -> int:
     return 2 * len(columns) + 1
 
 
-def _parts(headings: Sequence[str], fits: Callable[[Sequence[int]], bool]) -> list[list[int]]:
-    """Return the columns of a table in parts that fit, printed one below the other, each with the first column.
+def _parts(headings: Sequence[str], fits: Callable[[Sequence[int]], bool], *, keys: int = 1) -> list[list[int]]:
+    """Return the columns of a table in parts that fit, printed one below the other, each with the key columns.
 
     A column with a repeated heading belongs to the column before it, and stays with it if both fit.
+
+    >>> _parts(["party", "year", "mean", "error"], lambda columns: len(columns) <= 3, keys=2)
+    [[0, 1, 2], [0, 1, 3]]
     """
-    parts = [[0]]
-    for column in range(1, len(headings)):
-        if headings.count(headings[column]) > 1 and len(parts[-1]) > 1 and parts[-1][-1] == column - 1:
+    named = list(range(keys))
+    parts = [[*named]]
+    for column in range(keys, len(headings)):
+        if headings.count(headings[column]) > 1 and len(parts[-1]) > keys and parts[-1][-1] == column - 1:
             unit = [parts[-1].pop(), column]
         else:
             unit = [column]
-        for each in [unit] if fits([0, *unit]) else [[one] for one in unit]:
-            if parts[-1] == [0] or fits([*parts[-1], *each]):
+        for each in [unit] if fits([*named, *unit]) else [[one] for one in unit]:
+            if parts[-1] == named or fits([*parts[-1], *each]):
                 parts[-1] += each
             else:
-                parts.append([0, *each])
-    return [part for part in parts if part != [0]] or [[0]]
+                parts.append([*named, *each])
+    return [part for part in parts if part != named] or [named]
 
 
 def _draw(table: Table, columns: Sequence[int], room: int) -> RichTable:
@@ -132,8 +138,9 @@ def _draw(table: Table, columns: Sequence[int], room: int) -> RichTable:
 def _widths(table: Table, columns: Sequence[int], room: int) -> list[int]:
     """Return the widths of columns; spare room goes to the narrowest wrapped ones."""
     widths, left = _least_widths(table, columns), room - _between(columns)
-    if sum(widths) > left:  # even names must wrap
-        widths[0] = max(left - sum(widths[1:]), 1)
+    for _ in range(sum(widths) - left):  # even names must wrap, the longest first
+        longest = max(range(min(table.keys, len(widths))), key=widths.__getitem__)
+        widths[longest] = max(widths[longest] - 1, 1)
     full = [max(map(len, _lines(table, place))) for place in columns]
     for _ in range(left - sum(widths)):
         short = [at for at in range(len(columns)) if widths[at] < full[at]]
@@ -149,7 +156,7 @@ def _least_widths(table: Table, columns: Sequence[int]) -> list[int]:
     for place in columns:
         words = [len(word) for word in table.headings[place].split()]
         lines = _lines(table, place)[1:]
-        if numeric[place] or place == 0:
+        if numeric[place] or place < table.keys:
             words += map(len, lines)
         else:
             words += [min(len(word), _LONGEST_WORD) for line in lines for word in line.split()]
@@ -284,13 +291,13 @@ def _title_of(shown: Report | Section | Result | Table) -> str:
 
 
 def _html_section(section: Section, *, titled: bool = True) -> str:
-    """Return a section; the page of a single one has its title already. The figures behind a verdict come first."""
+    """Return a section; the page of a single one has its title already. The numbers behind a verdict come first."""
     parts = ["<section>"]
     parts += [f"<h2>{escape(section.title)}</h2>"] if section.title and titled else []
     paragraphs, tables = _paragraphs(section.text), [table for table in section.tables if not table.folded]
     if section.grade and paragraphs:
         paragraphs[0] = paragraphs[0].replace("<p>", f'<p class="verdict {section.grade}">', 1)
-    first = 1 if section.grade else 0
+    first = 1 if section.grade and tables and len(tables[0].rows) <= _FEW_ROWS else 0
     parts += [*paragraphs, *map(_html_table, tables[:first])]
     parts += [_html_figure(figure) for figure in section.figures]
     parts += [_html_table(table) for table in tables[first:]]
@@ -322,7 +329,7 @@ def _data_url(svg: str) -> str:
 
 
 def _html_table(table: Table) -> str:
-    classes = [' class="number"' if numeric else "" for numeric in table.numeric()]
+    classes = [_html_class(table, column, numeric) for column, numeric in enumerate(table.numeric())]
     head = "".join(
         f'<th scope="col"{kind}>{escape(heading)}</th>' for kind, heading in zip(classes, table.headings, strict=True)
     )
@@ -342,6 +349,12 @@ def _html_table(table: Table) -> str:
         f'<div class="table"{reached}><table>{caption}<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>{notes}"
     )
+
+
+def _html_class(table: Table, column: int, numeric: bool) -> str:
+    """Return the class of a column: numbers are right-aligned, and several names of one row stay on one line each."""
+    kinds = [*(["number"] if numeric else []), *(["key"] if column < table.keys != 1 else [])]
+    return f' class="{" ".join(kinds)}"' if kinds else ""
 
 
 def _html_group(table: Table, row: int) -> str:

@@ -231,6 +231,9 @@ class Table:
         Key of the group of each row, if any: consecutive rows of one group get a common heading.
     folded
         Whether the table is optional: collapsed on a page, and hidden on a terminal without ``--details``.
+    keys
+        Number of columns that name a row, from the left. A terminal that is too narrow prints a table in parts, and
+        each part has these columns.
 
     Examples
     --------
@@ -248,6 +251,7 @@ class Table:
     best: frozenset[Cell] = frozenset()
     group: str = ""
     folded: bool = False
+    keys: int = 1
 
     def to_pandas(self) -> Any:
         """Return a pandas frame of the unrounded values, one column per key."""
