@@ -157,6 +157,9 @@ def test_score_and_erase_write_reports(folder, tmp_path, capsys) -> None:
         text = page.read_text("utf-8")
         assert "On rows the erasure has not seen" in text
         assert "AUC of each model before and after the removal" in text
+        verdict = text.index('<p class="verdict')
+        assert verdict < text.index("On rows the erasure has not seen")
+        assert "Too few rows to say how much is left." in text[verdict : text.index("</p>", verdict)]
     assert "docs.parquet" in removal.read_text("utf-8"), "the provenance names the table"
     capsys.readouterr()
     for option in ("--figure", "--report"):

@@ -151,21 +151,21 @@ def test_half_the_strength_leaves_more_than_all_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("linear", "curved", "said"),
+    ("linear", "curved", "said", "grade", "headline"),
     [
-        ((0.55, 0.50, 0.61), 0.94, ("gone for linear models (AUC 0.55 [0.50, 0.61]", "RBF model still recovers it")),
-        ((0.63, 0.60, 0.66), 0.72, ("mostly gone for linear models", "still recovers part of it")),
-        ((0.75, 0.72, 0.78), 0.60, ("partly left for linear models", "recovers little of it")),
-        ((0.90, 0.88, 0.92), 0.95, ("still there for linear models", "still recovers it")),
-        ((0.60, 0.40, 0.85), 0.60, ("too few rows to say", "recovers little")),
-        ((0.70, 0.58, 0.79), 0.60, ("too few rows to say", "recovers little")),
-        ((0.70, 0.59, 0.79), 0.60, ("too few rows to say", "recovers little")),
-        ((0.71, 0.59, 0.80), 0.60, ("too few rows to say", "recovers little")),
-        ((0.58, 0.53, 0.63), 0.60, ("mostly gone for linear models", "recovers little")),
+        ((0.55, 0.50, 0.61), 0.94, ("gone for linear models (AUC 0.55 [0.50, 0.61]", "RBF model still recovers it"), "weak", "Hidden from linear models, not gone: an RBF model still finds it."),
+        ((0.63, 0.60, 0.66), 0.72, ("mostly gone for linear models", "still recovers part of it"), "weak", "Mostly hidden from linear models, not gone: an RBF model still finds part of it."),
+        ((0.75, 0.72, 0.78), 0.60, ("partly left for linear models", "recovers little of it"), "weak", "Partly left, even for linear models."),
+        ((0.90, 0.88, 0.92), 0.95, ("still there for linear models", "still recovers it"), "none", "Still there, even for linear models."),
+        ((0.60, 0.40, 0.85), 0.60, ("too few rows to say", "recovers little"), "unclear", "Too few rows to say how much is left."),
+        ((0.70, 0.58, 0.79), 0.60, ("too few rows to say", "recovers little"), "unclear", "Too few rows to say how much is left."),
+        ((0.70, 0.59, 0.79), 0.60, ("too few rows to say", "recovers little"), "unclear", "Too few rows to say how much is left."),
+        ((0.71, 0.59, 0.80), 0.60, ("too few rows to say", "recovers little"), "unclear", "Too few rows to say how much is left."),
+        ((0.58, 0.53, 0.63), 0.60, ("mostly gone for linear models", "recovers little"), "fair", "Mostly gone: the best model has AUC 0.60, and 0.50 is chance."),
     ],
 )  # fmt: skip
 def test_the_sentence_names_what_each_kind_of_model_recovers(
-    linear: tuple[float, float, float], curved: float, said: tuple[str, str]
+    linear: tuple[float, float, float], curved: float, said: tuple[str, str], grade: str, headline: str
 ) -> None:
     before = Recovery(0.99, Interval(0.98, 1.0))
     results = (
@@ -173,8 +173,25 @@ def test_the_sentence_names_what_each_kind_of_model_recovers(
         ProbeResult("rbf", before, Recovery(curved, Interval(curved - 0.01, curved + 0.01))),
         ProbeResult("mlp", before, Recovery(curved - 0.05, Interval(curved - 0.06, curved - 0.04))),
     )
-    summary = Remains(results, 10, 10).summary
-    assert all(part in summary for part in said)
+    remains = Remains(results, 10, 10)
+    assert all(part in remains.summary for part in said)
+    assert (remains.grade, remains.headline) == (grade, headline)
+
+
+def test_the_headline_names_every_removed_set_of_labels_and_the_grade_is_the_worst() -> None:
+    before, chance, clear = (Recovery(value, Interval(value - 0.02, value + 0.01)) for value in (0.97, 0.51, 0.9))
+    party = [ProbeResult(model, before, chance, "party") for model in ("linear", "rbf")]
+    gender = [ProbeResult("linear", before, chance, "gender"), ProbeResult("rbf", before, clear, "gender")]
+    kept = [ProbeResult("linear", before, clear, "court", kept=True)]
+    remains = Remains((*party, *gender, *kept), 10, 10)
+    assert remains.headline == (
+        "party: gone for every tested model: the best AUC is 0.51, and 0.50 is chance. "
+        "gender: hidden from linear models, not gone: an RBF model still finds it."
+    )
+    assert remains.grade == "weak"
+    assert Remains(tuple(party)).grade == "good"
+    assert "Nonlinear models were not tested" in Remains((party[0],)).headline
+    assert Remains((), reason="Too few.").grade == "unclear"
 
 
 def test_a_concept_that_was_not_there_is_not_called_gone() -> None:

@@ -200,6 +200,26 @@ def test_html_escapes_what_it_is_given_and_asks_the_network_for_nothing(result: 
     assert "data:image/svg+xml;base64," in page
 
 
+def test_long_texts_in_the_first_column_make_blocks_with_named_numbers() -> None:
+    rows = [{"text": "long " * 12, "score": 0.5}]
+    page = to_html(Table("Documents", ["text", "score"], rows))
+    assert '<table class="texts">' in page
+    assert 'data-heading="score"' in page
+    assert "data-heading" not in to_html(Table("Words", ["text", "score"], [{"text": "short", "score": 0.5}]))[-400:]
+
+
+def test_a_narrow_terminal_repeats_every_key_column() -> None:
+    rows = [{"party": "Liberal Democrats", "year": 2015, **{f"figure {n}": 0.5 for n in range(9)}}]
+    columns = ["party", Column("year", grouped=False), *(f"figure {n}" for n in range(9))]
+    for keys in (1, 2):
+        table = Table("", columns, rows, keys=keys)
+        stream = io.StringIO()
+        Console(file=stream, width=60, color_system=None).print(to_terminal(table))
+        parts = stream.getvalue().count("Liberal Democrats")
+        assert parts > 1
+        assert stream.getvalue().count("2015") == (1 if keys == 1 else parts)
+
+
 def test_markdown_cells_cannot_break_the_table() -> None:
     text = to_markdown(Table("", ["word"], [{"word": "a|b\nc"}]))
     assert text.splitlines()[-1] == "| a\\|b c |"

@@ -12,7 +12,7 @@ pytest.importorskip("playwright", reason="playwright, which drives the browser, 
 
 from browser import AXE, Visitor, browser, chromium
 from densray.cli.entry import run
-from densray.report import Table, write_html
+from densray.report import Report, Section, Table, write_html
 
 pytestmark = [
     pytest.mark.slow,
@@ -102,6 +102,32 @@ def test_a_wide_table_scrolls_in_its_box_and_keeps_its_first_column(chrome: Any,
     assert scrolled == 300
     assert abs(moved) < 1
     assert visitor.page.locator(".table").get_attribute("tabindex") == "0"  # the keyboard reaches it
+    visitor.context.close()
+
+
+def test_a_phone_shows_documents_as_blocks_and_captions_within_the_window(chrome: Any, tmp_path: Path) -> None:
+    page = tmp_path / "texts.html"
+    names = [f"measure {number}" for number in range(12)]
+    rows = [{"text": "A judgment on the fourth amendment. " * 3, **dict.fromkeys(names, 0.123)} for _ in range(3)]
+    caption = "Documents that move the axis most, with a title that is far too long for one line of a phone"
+    write_html(Report("Tables", [Section("", tables=[Table(caption, ["text", *names], rows),
+                                                     Table(caption, names, rows)])]), page)  # fmt: skip
+    visitor = Visitor(chrome, page.as_uri(), width=390, height=900)
+    visitor.page.goto(page.as_uri())
+    ends = visitor.page.evaluate(
+        "[...document.querySelectorAll('caption > span')].map(each => each.getBoundingClientRect().right)"
+    )
+    assert len(ends) == 2
+    assert max(ends) <= 390
+    scrolls = "box => box.scrollWidth > box.clientWidth"
+    texts, numbers = visitor.page.locator(".table").all()
+    assert not texts.evaluate(scrolls)
+    assert numbers.evaluate(scrolls)
+    first, second = (texts.locator("tbody tr").first.locator("td").nth(at).bounding_box() for at in (0, 1))
+    assert second["y"] >= first["y"] + first["height"], "numbers stand under the text"
+    assert first["width"] > 300
+    visitor.page.set_viewport_size({"width": 1024, "height": 900})
+    assert texts.locator("thead").bounding_box()["height"] > 10, "a wide window shows a table"
     visitor.context.close()
 
 

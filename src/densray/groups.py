@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from densray._arrays import check_unmasked, is_no_label, to_host
 from densray._vocabulary import spread_rows, unit_rows
-from densray.errors import Argument, LabelError, shorten
+from densray.errors import Argument, LabelError, one_line, shorten
 from densray.spelling import possible_forms, spelling_key
 
 __all__ = [
@@ -132,7 +132,8 @@ class WordForms:
     @property
     def line(self) -> str:
         """The rows that are held out together, in one line."""
-        named = ", ".join("/".join(group) for group in self.examples)
+        short = ([one_line(name, width=_LONGEST_NAME) for name in group] for group in self.examples)
+        named = ", ".join("/".join(dict.fromkeys(group)) for group in short)
         end = ", …" if self.n_groups > len(self.examples) else "."
         groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
         if self.equal:
@@ -146,6 +147,8 @@ CHANCE_ROWS = 400
 PLAIN_COSINE, CLEAR_COSINE, VAGUE_COSINE = 0.7, 1.4, 2.5
 #: Number of groups shown in a line, and of words shown per group.
 NAMED_GROUPS, NAMED_FORMS = 3, 4
+#: Number of characters shown of a name, which may be a whole text.
+_LONGEST_NAME = 40
 
 
 def find_forms(words: Sequence[str], X: NDArray[Any], background: Any = None) -> WordForms | None:

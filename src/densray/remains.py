@@ -37,6 +37,23 @@ _WIDE = 0.15
 #: Reasons why nothing could be measured.
 _NOT_MEASURED = "What remains was not measured: {}"
 _ONE_GROUP = "half of the rows are in one group, and probes hold out whole groups. Use narrower groups."
+#: What is left for linear models.
+_GONE, _MOSTLY_GONE, _PARTLY = (
+    "gone for linear models",
+    "mostly gone for linear models",
+    "partly left for linear models",
+)
+_THERE, _UNFOUND = "still there for linear models", "linear models did not find it before either"
+_UNSURE = "too few rows to say how much is left for linear models"
+_TOO_FEW = "Too few rows to say how much is left"
+#: Grades from worst to best, and the findings that do not depend on nonlinear models.
+_GRADES = ("none", "unclear", "weak", "fair", "good")
+_LINEAR_FINDINGS = {
+    _THERE: ("none", "Still there, even for linear models"),
+    _PARTLY: ("weak", "Partly left, even for linear models"),
+    _UNSURE: ("unclear", _TOO_FEW),
+    _UNFOUND: ("unclear", "There was little to remove: linear models did not find it before either"),
+}
 _MODEL_NAMES = {"linear": "a linear model", "rbf": "an RBF model", "mlp": "a neural network"}
 
 
@@ -117,6 +134,31 @@ class Remains:
         return next(probe for probe in self.probes if probe.model == model and concept in (None, probe.concept))
 
     @property
+    def grade(self) -> str:
+        """How complete the removal is: good, fair, weak, none, or "unclear" if nothing can be said."""
+        grades = [grade for grade, _ in self._findings()]
+        return min(grades, key=_GRADES.index) if grades else "unclear"
+
+    @property
+    def headline(self) -> str:
+        """The finding in a few words, such as “Hidden from linear models, not gone”."""
+        findings = self._findings()
+        if not findings:
+            return "Not tested: how much is left is unknown."
+        if len(findings) == 1:
+            return f"{findings[0][1]}."
+        concepts = dict.fromkeys(probe.concept for probe in self.probes if not probe.kept)
+        return " ".join(
+            f"{concept}: {said[0].lower()}{said[1:]}." for concept, (_, said) in zip(concepts, findings, strict=True)
+        )
+
+    def _findings(self) -> list[tuple[str, str]]:
+        """Return the grade and the finding for each set of labels that was removed."""
+        removed = [probe for probe in self.probes if not probe.kept]
+        concepts = dict.fromkeys(probe.concept for probe in removed)
+        return [_finding([probe for probe in removed if probe.concept == concept]) for concept in concepts]
+
+    @property
     def summary(self) -> str:
         """One sentence: how much a linear model and the best nonlinear model still recover."""
         if not self.probes:
@@ -171,8 +213,11 @@ class Remains:
             f"({self.learned_from:,} others), with the 95% interval of the AUC after it."
         )
         if any(probe.after_learned is not None for probe in self.probes):
-            columns.append(Column("after_learned", "fitted on the others", decimals=3))
-            note += " “Fitted on the others”: the AUC of a model that was fitted on those others, erased."
+            columns.append(Column("after_learned", "fitted on training rows", decimals=3))
+            note += (
+                " “Fitted on training rows”: the AUC on the same rows of a model that was fitted on the erased rows "
+                "that the erasure was learned from."
+            )
         columns.append(Column("if_gone", "if gone", decimals=1))
         notes = [note] if self.probes else [self.reason]
         return Table("What remains in unseen rows", columns, self.rows(), notes)
@@ -197,19 +242,46 @@ def _linear_verdict(before: Recovery, after: Recovery) -> str:
     """Return the verdict on a linear model; an interval that is too wide to choose gets no other verdict."""
     low, high = after.interval.low, after.interval.high
     if before.interval.low <= 0.5 and before.auc < _SOME:
-        return "linear models did not find it before either"
+        return _UNFOUND
     if after.auc >= _PLAIN and low > 0.5:
-        return "still there for linear models"
+        return _THERE
     if high - low > _WIDE and high > _SOME:
-        return "too few rows to say how much is left for linear models"
+        return _UNSURE
     if after.auc >= _SOME:
-        return "partly left for linear models"
-    return "gone for linear models" if low <= 0.5 else "mostly gone for linear models"
+        return _PARTLY
+    return _GONE if low <= 0.5 else _MOSTLY_GONE
+
+
+def _finding(probes: Sequence[ProbeResult]) -> tuple[str, str]:
+    """Return the grade and the finding for one set of labels, in a few words."""
+    linear = next((_linear_verdict(probe.before, probe.after) for probe in probes if probe.model == "linear"), "")
+    if linear in _LINEAR_FINDINGS:
+        return _LINEAR_FINDINGS[linear]
+    curved = [probe.strongest for probe in probes if probe.model != "linear"]
+    hidden = {_GONE: "Hidden from linear models", _MOSTLY_GONE: "Mostly hidden from linear models"}.get(linear, "")
+    if not curved:
+        gone = {_GONE: "Gone for linear models", _MOSTLY_GONE: "Mostly gone for linear models"}[linear]
+        return "fair", f"{gone}. Nonlinear models were not tested; they usually still find it"
+    name, found = max(curved, key=lambda each: each[1].auc)
+    if _is_unsure(found) or (found.auc >= _SOME and found.interval.low <= 0.5):
+        return "unclear", f"{hidden}. Too few rows to say whether nonlinear models find it" if hidden else _TOO_FEW
+    if found.auc >= _SOME:
+        still = f"{name} still finds {'it' if found.auc >= _PLAIN else 'part of it'}"
+        return "weak", f"{hidden}, not gone: {still}" if hidden else f"Not gone: {still}"
+    best = show_number(found.auc, 2)
+    if found.interval.low <= 0.5 and linear in (_GONE, ""):
+        return "good", f"Gone for every tested model: the best AUC is {best}, and 0.50 is chance"
+    return "fair", f"Mostly gone: the best model has AUC {best}, and 0.50 is chance"
+
+
+def _is_unsure(after: Recovery) -> bool:
+    """Return whether the interval is too wide to say whether a nonlinear model finds part of it."""
+    low, high = after.interval.low, after.interval.high
+    return high - low > _WIDE and after.auc < _SOME < high
 
 
 def _curved_verdict(name: str, after: Recovery) -> str:
-    low, high = after.interval.low, after.interval.high
-    if low <= 0.5 or (high - low > _WIDE and after.auc < _SOME < high):
+    if after.interval.low <= 0.5 or _is_unsure(after):
         return f"the best nonlinear model, {name}, has AUC {_show(after)}"
     if after.auc >= _PLAIN:
         return f"{name} still recovers it with AUC {_show(after)}"

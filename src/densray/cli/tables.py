@@ -26,6 +26,7 @@ from densray.cli.terminal import (
     note,
     print_json,
     progress_bar,
+    say,
     show,
     with_tensor_ending,
     write_figure,
@@ -604,7 +605,7 @@ def _answer_erased(written: RewrittenTable, erasure: Erasure, remains: Remains, 
     line = f"{written.path}: {written.rows:,} rows{_say_skipped(written)}, {erasure.width} dimensions"
     say_erased(facts, line, erasure, remains, answer)
     if remains.probes and not answer.as_json and not answer.quiet:
-        typer.echo(
+        say(
             "To test the new file yourself, use rows that the erasure was not learned from. On the others, linear "
             "models do worse than chance, and that means nothing."
         )
@@ -627,11 +628,11 @@ def write_removal_report(
     from densray.figures import figure, interval_plot
     from densray.report import Report, Section, write_html
 
-    text = " ".join([f"{_say_removed(erasure)}.", remains.summary, *erasure.remarks])
+    text = "\n".join([remains.headline, f"{_say_removed(erasure)}.", remains.summary, *erasure.remarks])
     chart = [interval_plot(remains.intervals(), down="model", x="AUC")] if remains.probes else []
     caption = "AUC of each model before and after the removal, with 95% intervals. Grey: chance."
     figures = [figure(each, caption) for each in chart]
-    section = Section("What remains", text, [remains.table()], figures, erasure.provenance)
+    section = Section("What remains", text, [remains.table()], figures, erasure.provenance, grade=remains.grade)
     known = [] if erasure.rows is None else [erasure.rows.concept, *(each.concept for each in erasure.more)]
     title = f"Removal of {', '.join(known)}" if known else "Removal"
     write_html(Report(title, [section]), path, overwrite=overwrite)
@@ -651,11 +652,12 @@ def say_erased(facts: dict[str, Any], line: str, erasure: Erasure, remains: Rema
         removed |= {"remains": remains, "remarks": remarks}
         print_json({**facts, **removed, "provenance": erasure.provenance})
     elif answer.quiet:
-        typer.echo(remains.summary)
+        say(remains.summary)
     else:
         learned = "" if erasure.rows is not None or not remains.probes else "Measured when the erasure was learned. "
-        for each in (line, _say_removed(erasure), f"{learned}{remains.summary}", *erasure.remarks):
-            typer.echo(each)
+        headline = [remains.headline] if remains.probes else []
+        for each in (line, _say_removed(erasure), *headline, f"{learned}{remains.summary}", *erasure.remarks):
+            say(each)
 
 
 def _say_skipped(written: RewrittenTable) -> str:

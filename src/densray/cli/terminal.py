@@ -149,11 +149,23 @@ def note(text: str, *, quiet: bool = False) -> None:
         print(text, file=sys.stderr)
 
 
+def say(text: str) -> None:
+    """Print a line of a result on stdout; on a terminal, wrapped between words."""
+    if sys.stdout.isatty():
+        text = _wrapped(text)
+    print(text)
+
+
+def _wrapped(text: str) -> str:
+    width = shutil.get_terminal_size().columns
+    return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+
+
 def complain(text: str) -> None:
     """Print a message on stderr; on a terminal, wrapped between words."""
     line = f"densray: {text}"
     if sys.stderr.isatty():
-        line = textwrap.fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+        line = _wrapped(line)
     print(line, file=sys.stderr)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _LONGEST_WORD = 20
 #: A table with more columns may be wider than a phone.
 _FEW_COLUMNS = 4
+#: A table with longer texts in its first column shows each row as a block on a phone.
+_LONG_TEXT = 40
 #: A table with more rows comes after the figures.
 _FEW_ROWS = 15
 _GRADES = {"good": "green", "fair": "cyan", "weak": "yellow", "unclear": "yellow", "none": "red"}
@@ -330,25 +332,32 @@ def _data_url(svg: str) -> str:
 
 def _html_table(table: Table) -> str:
     classes = [_html_class(table, column, numeric) for column, numeric in enumerate(table.numeric())]
+    kind = ' class="texts"' if _holds_texts(table) else ""
     head = "".join(
-        f'<th scope="col"{kind}>{escape(heading)}</th>' for kind, heading in zip(classes, table.headings, strict=True)
+        f'<th scope="col"{each}>{escape(heading)}</th>' for each, heading in zip(classes, table.headings, strict=True)
     )
     body = "\n".join(
         _html_group(table, number)
         + "<tr>"
-        + "".join(_html_cell(table, number, i, cell, classes[i]) for i, cell in enumerate(cells))
+        + "".join(_html_cell(table, number, i, cell, classes[i], named=bool(kind)) for i, cell in enumerate(cells))
         + "</tr>"
         for number, cells in enumerate(table.shown())
     )
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
-    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    # on a phone, the inner box keeps a caption within the window while the table scrolls
+    caption = f"<caption><span>{escape(table.title)}</span></caption>" if table.title else ""
     named = escape(table.title or "table", quote=True)
     # a box that may scroll can be reached with the keyboard
     reached = f' tabindex="0" role="region" aria-label="{named}"' if len(table.headings) > _FEW_COLUMNS else ""
     return (
-        f'<div class="table"{reached}><table>{caption}<thead><tr>{head}</tr></thead>\n'
+        f'<div class="table"{reached}><table{kind}>{caption}<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>{notes}"
     )
+
+
+def _holds_texts(table: Table) -> bool:
+    """Return whether the first column has long texts: on a phone, each row becomes a block."""
+    return len(table.headings) > 1 and any(len(cells[0]) > _LONG_TEXT for cells in table.shown())
 
 
 def _html_class(table: Table, column: int, numeric: bool) -> str:
@@ -367,6 +376,8 @@ def _html_group(table: Table, row: int) -> str:
 _UNBROKEN = re.compile(r"\[[-−+\d.,]+, [-−+\d.,]+\]|^row [\d,]+$")
 
 
-def _html_cell(table: Table, row: int, column: int, text: str, kind: str) -> str:
+def _html_cell(table: Table, row: int, column: int, text: str, kind: str, *, named: bool) -> str:
+    """Return a cell; a `named` one has its heading, which blocks show on a phone."""
     shown = _UNBROKEN.sub(lambda found: f'<span class="unbroken">{found[0]}</span>', escape(text))
-    return f"<td{kind}>" + (f"<strong>{shown}</strong>" if table.is_best(row, column) else shown) + "</td>"
+    heading = f' data-heading="{escape(table.headings[column], quote=True)}"' if named and column else ""
+    return f"<td{kind}{heading}>" + (f"<strong>{shown}</strong>" if table.is_best(row, column) else shown) + "</td>"
