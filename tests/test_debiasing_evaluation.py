@@ -265,7 +265,7 @@ def test_the_chart_of_intervals_takes_every_measure_of_a_result(result: RemovalR
     rows = [row for row in result.interval_rows() if np.isfinite(row["value"]) and 0 <= row["value"] <= 1]
     drawn = interval_plot(rows).to_dict()
     assert [panel["title"] for panel in drawn["vconcat"]] == [
-        "Remaining bias (lower is better)",
+        "Remaining bias (closer to “if gone” is better)",
         "Preserved quality (higher is better)",
     ]
     with pytest.raises(DensRayError, match="no 'low'"):

@@ -197,6 +197,18 @@ def test_numbers_of_tables_are_written_as_everywhere_and_stay_numbers_to_sort_by
     assert "the score" in page.dataframe[0].proto.columns
 
 
+def test_a_missing_probability_is_written_as_dark_as_the_others() -> None:
+    testing = pytest.importorskip("streamlit.testing.v1", reason="the extra `explore` (streamlit) is not installed")
+    page = testing.AppTest.from_string(
+        "from densray.explorer.widgets import table\n"
+        "from densray.report import Column\n"
+        "columns = [Column('p', 'P(high)', decimals=3, open_ends=True)]\n"
+        "table([{'p': 0.25}, {'p': None}, {'p': 0.9999}], columns)\n"
+    ).run(timeout=60)
+    # a cell that is missing for Streamlit is a placeholder with a contrast of 1.9
+    assert page.dataframe[0].value["p"].tolist() == ["0.250", "–", ">0.999"]
+
+
 def test_no_page_writes_numbers_in_a_way_of_its_own() -> None:
     folder = Path(settings.__file__).parent
     for path in folder.rglob("*.py"):
@@ -424,10 +436,12 @@ class TestTheAxisPage:
 
     def test_several_words_are_found_in_any_case_with_errors_and_neighbours_and_the_others_told(self):
         page = open_page(words="Wonderful, NURSE, queenn")
-        rows = next(frame.value for frame in page.dataframe if "neighbors" in frame.value)
+        rows = next(frame.value for frame in page.dataframe if "standard_error" in frame.value)
         assert list(rows["word"]) == ["wonderful", "nurse"]
         assert (rows["standard_error"] > 0).all()
-        assert "nurses" in rows["neighbors"][1]
+        near = texts(page.markdown)
+        assert "- **nurse**: " in near
+        assert "nurses" in near.partition("- **nurse**: ")[2].partition("\n")[0]
         assert "“queenn” is not in the space. It has “queen”." in texts(page.warning)
 
     def test_a_suggested_word_joins_its_list(self):

@@ -296,7 +296,9 @@ class TestFiles:
         assert asked == [kind == "html"]
 
     def test_four_files_are_offered(self):
-        labels = [button.label for button in open_page("map", points="500").get("download_button")]
+        page = open_page("map", points="500")
+        assert "Downloads" in texts(page.header)
+        labels = [button.label for button in page.get("download_button")]
         assert labels == ["Map .png", "Map .svg", "Map .html", "Coordinates .parquet"]
 
 

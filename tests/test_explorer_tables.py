@@ -14,6 +14,7 @@ import pytest
 from densray import Axis, Erasure, open_table
 from densray.cli.tables import opens_as_table
 from densray.errors import DensRayError, TaskError
+from densray.probes import MODELS
 from explorer_page import open_page, texts
 
 pytest.importorskip("pyarrow", reason="the extra `tables` (pyarrow) is not installed")
@@ -172,7 +173,7 @@ class TestAxis:
     def test_mean_scores_by_a_column(self, shown: Any) -> None:
         shown(documents())
         page = open_page("axis", label="source", by="topic")
-        means = next(frame.value for frame in page.dataframe if "mean" in frame.value)
+        means = next(frame.value for frame in page.dataframe if "difference" in frame.value)
         assert sorted(means["topic"]) == sorted(TOPICS)
         assert (means["difference_low"] < means["difference"]).all()
         assert (means["difference"] < means["difference_high"]).all()
@@ -234,17 +235,24 @@ class TestRemove:
         assert page.metric[1].label == "AUC of a linear model"
         assert page.metric[1].value == f"{linear['after']:.2f}"
         assert page.metric[1].delta == f"from {linear['before']:.2f}; chance 0.50"
+        notices = texts([*page.info, *page.success, *page.warning, *page.error])
+        assert bench.remains(wanted, ("linear",)).run().headline in notices
+        assert "Not tested yet" not in notices
         assert "On rows the erasure has not seen" in texts(page.markdown)
         assert "Before: " in texts(page.markdown).replace("**", "")
         assert len([name for name in charts(page) if "coloured by source" in name]) == 2
 
     def test_nonlinear_models_are_tested_after_a_click(self, shown: Any) -> None:
-        shown(documents(60, 6), label_column="source")
+        page_bench = shown(documents(60, 6), label_column="source")
         page = open_page("remove")
         next(button for button in page.button if button.label.startswith("Test nonlinear")).click()
         page.run(timeout=120)
         probes = next(frame.value for frame in page.dataframe if "if_gone" in frame.value)
         assert list(probes["model"]) == ["linear", "rbf", "mlp"]
+        notices = texts([*page.info, *page.success, *page.warning, *page.error])
+        assert "not tested" not in notices.lower()
+        wanted = bench_module.RemovalChoice(("source",), (), "leace", "text")
+        assert page_bench.remains(wanted, MODELS).run().headline in notices
 
     def test_several_columns_are_removed_and_one_kept(self, shown: Any) -> None:
         bench = shown(documents(), label_column="source")

@@ -10,7 +10,7 @@ import pytest
 from charts import packed_rows, parts
 from densray.errors import DataError, OutputError
 from densray.figures import axis_scatter, to_bytes, to_svg
-from densray.figures._style import VERMILLION
+from densray.figures._style import DARK_VERMILLION, VERMILLION
 from densray.figures._words import SHADES
 
 pytest.importorskip("altair", reason="figures are an extra")
@@ -55,7 +55,7 @@ def test_marked_words_are_labelled_first_with_a_ring():
     chart = axis_scatter(ROWS, axes=("good", "he"), n_labels=20, marked=[middle, "not there"])
     svg = to_svg(chart)
     assert middle in labels(svg)
-    assert re.search(rf'<text[^>]*font-weight="bold"[^>]*fill="{VERMILLION}"[^>]*>{middle}</text>', svg)
+    assert re.search(rf'<text[^>]*font-weight="bold"[^>]*fill="{DARK_VERMILLION}"[^>]*>{middle}</text>', svg)
     assert [row["word"] for row in drawn(chart) if row.get("marked")] == [middle]
     assert f'stroke="{VERMILLION}" stroke-width="2"' in svg
 

@@ -201,7 +201,8 @@ def _removal(space: WordSpace) -> Part:
     section = Section(
         "A concept removed",
         "The mean difference of the cosines of occupations to “man” and “woman”, and the quality "
-        "of the space: agreement with people's ratings of similarity (MEN), and the share of nearest neighbours kept.",
+        "of the space: agreement with people's ratings of the similarity of words (the data set MEN), and the share of "
+        "nearest neighbours kept.",
         [Table("What went, and what stayed", columns, rows)],
     )
     before, after = rows[0], rows[1]

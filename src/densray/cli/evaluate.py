@@ -495,8 +495,8 @@ def _figures(result: RemovalResult) -> list[reports.Figure]:
     return [
         figure(
             interval_plot(rows),
-            "Remaining traces of the concept, and preserved qualities, with 95% intervals. Grey lines: values if the "
-            "concept were gone.",
+            "Remaining traces of the concept, and preserved qualities, with 95% intervals. Grey lines, “if gone”: "
+            "the values if nothing of the concept were left.",
         ),
         figure(
             anchor_scatter(gaps, anchors=result.anchors),

@@ -26,6 +26,7 @@ from densray.debiasing._measurement import (
     MeasuredSpace,
     Measurement,
     find_words,
+    is_rated,
     meaning_of,
     plain_measure,
     unit_vectors,
@@ -242,7 +243,7 @@ class RemovalResult(Result):
         before = self.spaces[0].kept[:1]
         found = [(each, best_removed(self)[each.name].value) for each in before if not each.reason]
         return [
-            f"What else was kept: {meaning_of(each.name)[0]} ({each.name}), {show_number(each.value)} before and "
+            f"What else was kept: {meaning_of(each.name)[0]} (“{each.name}”), {show_number(each.value)} before and "
             f"{show_number(after)} after."
             for each, after in found
         ]
@@ -279,7 +280,7 @@ class RemovalResult(Result):
         """Return one row per measure: its kind, its value in each space, and its value if the concept were gone."""
         first = self.spaces[0]
         kinds = (
-            ("removed", "Remaining bias (lower is better)", first.removed),
+            ("removed", "Remaining bias (closer to “if gone” is better)", first.removed),
             ("kept", "Preserved quality (higher is better)", first.kept),
         )
         return [
@@ -303,6 +304,7 @@ class RemovalResult(Result):
             "if gone: the value if nothing of the concept is left. For WEAT only the size matters: a negative value is "
             "a bias in the other direction.",
             *self._probe_notes(),
+            *self._rating_notes(),
             *self.remarks,
             *(
                 f"{each.name} has no number. {typeset(each.reason)}"
@@ -311,7 +313,7 @@ class RemovalResult(Result):
             ),
         ]
         title = f"Concept “{self.concept}”: before and after"
-        return Table(title, [*columns, Column("if_gone", "if gone", decimals=1)], self.rows(), notes, group="part")
+        return Table(title, [*columns, Column("if_gone", "if gone", decimals=2)], self.rows(), notes, group="part")
 
     def meanings(self) -> Table:
         """Return the meaning of each measure."""
@@ -322,6 +324,11 @@ class RemovalResult(Result):
         if all(each.value >= 0.5 for each in probes):
             return []
         return ["A probe below 0.5 is expected here: it is tested on the words that the removal was learned from."]
+
+    def _rating_notes(self) -> list[str]:
+        named = ", ".join(f"“{each.name}”" for each in self.spaces[0].kept if is_rated(each.name))
+        said = "pairs of words whose similarity people rated. The number is the rank correlation with their cosines."
+        return [f"{named}: {said}"] if named else []
 
     def details(self) -> Table:
         """Return one row per space and measure, with interval, p-value and coverage."""
@@ -519,6 +526,6 @@ def summarize_recovery(result: RemovalResult) -> str:
         else f"a classifier trained on a fifth of {words} still predicts the side of {show_share(value)} of the others"
     )
     rest = [space for space in result.spaces[1:] if space is not erased]
-    shares = ", ".join(f"{each.name} {show_share(max(each[test].value for test in _TESTS))}" for each in rest)
-    others = f" With the other removers it is at most: {shares}." if rest else ""
+    shares = ", ".join(f"{show_share(max(each[test].value for test in _TESTS))} (“{each.name}”)" for each in rest)
+    others = f" With other removers, the best of these tests reaches {shares}." if rest else ""
     return f"After “{erased.name}” {how} (before: {show_share(original[test].value)}; chance: 50%): {verdict}.{others}"

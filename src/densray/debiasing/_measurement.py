@@ -62,16 +62,21 @@ _MEANINGS: dict[str, tuple[str, float | None]] = {
     "analogies": ("share of analogies answered correctly", None),
     "neighbour overlap": ("share of the nearest neighbours that a word keeps", None),
 }
-_RATINGS = ("agreement with people's ratings of similarity", None)
+_RATINGS = ("agreement with people's ratings of the similarity of words", None)
 
 
 def meaning_of(measure: str) -> tuple[str, float | None]:
     """Return the meaning of a measure, and its value if the concept were gone (None for measures of other tasks).
 
     >>> meaning_of("recovery (linear)")[1], meaning_of("WEAT 7")[1], meaning_of("men")
-    (0.5, 0.0, ("agreement with people's ratings of similarity", None))
+    (0.5, 0.0, ("agreement with people's ratings of the similarity of words", None))
     """
     return _MEANINGS.get(measure) or _MEANINGS.get(measure.split(maxsplit=1)[0], _RATINGS)
+
+
+def is_rated(measure: str) -> bool:
+    """Return whether a measure compares cosines with people's ratings of similarity: it has the name of a data set."""
+    return meaning_of(measure) == _RATINGS
 
 
 @dataclass(frozen=True)

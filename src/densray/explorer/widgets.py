@@ -242,16 +242,29 @@ def table(
     shown = [Column(each) if isinstance(each, str) else each for each in columns]
     frame = pandas.DataFrame([{each.key: row.get(each.key) for each in shown} for row in rows],
                              columns=[each.key for each in shown])  # fmt: skip
+    written = [each.key for each in shown if _is_sorted_as_text(frame[each.key])]
+    for each in shown:
+        if each.key in written:  # Streamlit writes a missing value too pale to read
+            frame[each.key] = frame[each.key].map(each.show)
     numbers = {each.key: each.show for each in shown if frame[each.key].dtype.kind in "iuf"}
     config = {
         each.key: st.column_config.Column(
-            each.heading, help=(help or {}).get(each.key), width=(widths or {}).get(each.key)
+            each.heading,
+            help=(help or {}).get(each.key),
+            width=(widths or {}).get(each.key),
+            alignment="right" if each.key in written else None,
         )
         for each in shown
     }
     styled = frame.style.format(numbers, na_rep=MISSING)
     look = {"hide_index": True, "column_config": config, "placeholder": MISSING}
     return container.dataframe(styled, **look, **more)
+
+
+def _is_sorted_as_text(column: Any) -> bool:
+    """Return whether some numbers of a column are missing and the others have the same order if written as text."""
+    known = column.dropna()
+    return column.dtype.kind == "f" and len(known) < len(column) and bool(((known >= 0) & (known < 10)).all())
 
 
 def small_table(

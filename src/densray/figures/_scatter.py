@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from densray.figures._labels import apart_when_wider, place_labels
 from densray.figures._style import (
     ACROSS,
+    DARK_VERMILLION,
     GREY,
     GROUND,
     UP,
@@ -191,7 +192,7 @@ def _texts(base: Any, band: str) -> list[Any]:
         "baseline": "middle", "fontSize": _FONT_SIZE, "fontWeight": expr("datum.marked ? 'bold' : 'normal'"),
         "clip": True,
     }  # fmt: skip
-    letters = expr(f"datum.marked ? {on_ground(VERMILLION, '#FF9A57')} : {ink().to_dict()['expr']}")
+    letters = expr(f"datum.marked ? {on_ground(DARK_VERMILLION, '#FF9A57')} : {ink().to_dict()['expr']}")
     seam = named.mark_text(stroke=expr(GROUND), strokeWidth=3, opacity=_where_placed(band, 0.85), **look)
     return [seam, named.mark_text(color=letters, opacity=_where_placed(band, 1.0), **look)]
 

@@ -210,7 +210,6 @@ def _show_own_words(bench: Workbench, axis: ShownAxis, own: list[str], diagnosis
             "score": entry["score"],
             "standard_error": entry.get("standard_error"),
             "probability": entry.get("probability"),
-            "neighbors": bench.neighbors(entry["word"], _NEIGHBORS),
         }
         for entry in axis.ranking.lookup(own, errors=diagnosis is not None)
     ]
@@ -220,7 +219,6 @@ def _show_own_words(bench: Workbench, axis: ShownAxis, own: list[str], diagnosis
         Column("score", decimals=3),
         Column("standard_error", "±", decimals=3),
         Column("probability", "P(high)", decimals=3, open_ends=True),
-        Column("neighbors", "nearest words"),
     ]
     help = {
         "rank": "1 is the highest score.",
@@ -228,7 +226,6 @@ def _show_own_words(bench: Workbench, axis: ShownAxis, own: list[str], diagnosis
         "standard_error": "One standard error: how much the score would vary with other seeds.",
         "probability": "The probability that a word with this score is of the high end. Empty for words unlike the "
         "seeds.",
-        "neighbors": "By cosine, in the whole space.",
     }
     kept = {key for row in rows for key, value in row.items() if value is not None}
     known = [each for each in columns if isinstance(each, str) or each.key in kept]
@@ -236,6 +233,9 @@ def _show_own_words(bench: Workbench, axis: ShownAxis, own: list[str], diagnosis
     uncertainty = None if diagnosis is None else diagnosis.axis.uncertainty
     if uncertainty is not None and any(row["probability"] is None for row in rows):
         st.caption(uncertainty.explain_empty())
+    near = [(row["word"], bench.neighbors(row["word"], _NEIGHBORS)) for row in rows]
+    lines = "\n".join(f"- **{plain(word)}**: {plain(neighbors)}" for word, neighbors in near)
+    st.markdown(f"Nearest words, by cosine in the whole space:\n{lines}")
 
 
 def _suggest_seeds(bench: Workbench, axis: ShownAxis) -> None:

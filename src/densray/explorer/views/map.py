@@ -36,6 +36,7 @@ from densray.explorer.widgets import (
     complain,
     controls,
     download,
+    heading,
     plain,
     settings,
     show_code,
@@ -56,6 +57,8 @@ _ALL = "all"
 _POINTS = [_ALL, "500", "1000", "2000", "5000"]
 _SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occupations": "Occupations",
           "list": "A list of my own"}  # fmt: skip
+#: Choices with a second control: how many words, or which.
+_ASKING = ("frequent", "list")
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline and zooms."}
 _SIZE = (760, 620)  # pixels; a wider window stretches it
 _FEW_WORDS, _MANY_WORDS = (
@@ -127,6 +130,7 @@ def show() -> None:
     _show_card(bench, sides, wanted)
     with complain():
         show_comparison(bench, sides["x"].axis.lexicon, chosen["x"])
+    heading("Downloads")
     _offer_downloads(sides, draw, f" Of the {show_count(len(few))} most frequent words." if is_whole else "")
     show_code(_code(bench, sides, chosen, few))
 
@@ -245,9 +249,9 @@ def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[Sequenc
     kind, how, mark = st.columns(3)
     with kind:
         shown = choice("Words", "shown", list(_SHOWN), format_func=_SHOWN.__getitem__)
-    with mark:
+    with mark if shown in _ASKING else how:  # no hole in the grid
         st.text_input("Words to mark", placeholder="one word or several", **bound("mark"))
-    with how:
+    with how if shown in _ASKING else mark:
         rows = _rows(bench, sides, shown)
     marked, missing = find_words(settings()["mark"], bench.space)
     marked = marked[:_MOST_MARKED]

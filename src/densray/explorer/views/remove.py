@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -37,6 +38,7 @@ from densray.explorer.widgets import (
     show_code,
     show_command,
     show_step,
+    small_table,
     table,
     written,
 )
@@ -51,6 +53,8 @@ from densray.report import Column, show_number
 TITLE, ICON = "Remove", ":material/ink_eraser:"
 LEAD = "Remove the concept in the sidebar from the space, and see what changed, what is left, and what it cost."
 
+#: Shown under the controls until the removal is tested.
+UNTESTED = "Not tested yet: nonlinear models usually still find the concept. The tests are under “Is it gone?”."
 #: Recommended removers come first, predictive ones and the control last.
 _FIRST = (DEFAULT_REMOVER, "mean-difference", "densray-unit", "densray", "inlp")
 _REMOVERS = sorted(
@@ -72,7 +76,8 @@ _HELP = {
     "anchor gap": "How much nearer a word is to one of the two than to the other, by cosine, on average. If it were "
     "gone: 0.",
     "direct bias": "How much of a word lies along the concept, on average (Bolukbasi et al. 2016). If it were gone: 0.",
-    "men": "Spearman's correlation of cosines with human ratings of similarity. A removal should not lower it.",
+    "men": "People rated the similarity of 3,000 pairs of words (MEN, Bruni et al. 2014). This is the rank correlation "
+    "of their ratings with the cosines of the words. A removal should not lower it.",
 }
 
 
@@ -89,6 +94,8 @@ def show() -> None:
         return
     for remark in erasure.remarks:
         st.caption(plain(remark))
+    notice = st.empty()
+    notice.info(UNTESTED, icon=":material/troubleshoot:")
     ratings = bench.recall(("ratings", "men"), lambda: load_similarity("men"))
     pairs = bench.recall(("pairs", *identity(lexicon, "")), lambda: concept_of(lexicon, words.anchors, ()).pairs)
     preview = preview_removal(
@@ -103,7 +110,7 @@ def show() -> None:
     with tests:
         heading("Is it gone?")
         with complain():
-            _show_tests(bench, lexicon, remover, words)
+            _show_tests(bench, lexicon, remover, words, notice)
 
 
 def _choose_remover() -> str:
@@ -180,7 +187,7 @@ def _show_preview(preview: RemovalPreview) -> None:
     first, second = preview.anchors
     names = {"anchor gap": f"Lean towards {first} or {second}", "direct bias": "Direct bias"}
     for container, row in zip(st.columns(3), preview.measures, strict=True):
-        name, help = plain(names.get(row["measure"], "Agreement with ratings (MEN)")), _HELP[row["measure"]]
+        name, help = plain(names.get(row["measure"], "Agreement with similarity ratings")), _HELP[row["measure"]]
         if math.isnan(row["before"]):
             container.metric(name, "–", help=f"{help} {plain(row['reason'])}")
             continue
@@ -207,8 +214,8 @@ def _show_words(preview: RemovalPreview) -> None:
         table(rows, [Column(key, decimals=3) for key in rows[0]])
 
 
-def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: RemovalWords) -> None:
-    """Show the full tests, after a click."""
+def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: RemovalWords, notice: Any) -> None:
+    """Show the full tests, after a click; the verdict replaces the `notice` under the controls."""
     result = show_step(
         bench.removal(lexicon, remover, words),
         "Testing what is left",
@@ -222,7 +229,7 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
             "words, some minutes."
         )
         return
-    st.warning(plain(summarize_recovery(result)), icon=":material/troubleshoot:")
+    notice.warning(plain(summarize_recovery(result)), icon=":material/troubleshoot:")
     for remains in result.remains.values():
         st.markdown(f"**Labelled words not used to erase.** {plain(remains.summary)}")
         if remains.probes:
@@ -240,22 +247,20 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
 
 
 def _show_measures(result: RemovalResult, kind: str) -> None:
-    """Show each measure before and after, its value if the concept were gone, and its meaning."""
+    """Show each measure with its meaning, before and after, and its value if the concept were gone."""
     before, after = result.spaces[0].name, result.spaces[-1].name
     columns: list[Column | str] = [
         "measure",
         Column("before", decimals=3),
         Column("after", decimals=3),
-        *([Column("if_gone", "if it were gone", decimals=3)] if kind == "removed" else []),
-        Column("meaning", "meaning"),
+        *([Column("if_gone", "if it were gone", decimals=2)] if kind == "removed" else []),
     ]
-    help = {
-        "before": "In the space as it is.",
-        "after": "In the erased space.",
-        "if_gone": "Value of the measure if nothing of the concept were left.",
-    }
-    rows = [{**row, "before": row[before], "after": row[after]} for row in result.rows() if row["kind"] == kind]
-    table(rows, columns, help=help, widths={"meaning": "large"}, height="content")
+    rows = [
+        {**row, "measure": f"{row['measure']}: {row['meaning']}", "before": row[before], "after": row[after]}
+        for row in result.rows()
+        if row["kind"] == kind
+    ]
+    small_table(rows, columns)
 
 
 def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *, stem: str, name: str) -> None:

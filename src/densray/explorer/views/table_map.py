@@ -22,7 +22,7 @@ from densray.explorer.table_sidebar import (
     show_document,
 )
 from densray.explorer.views.map import picture
-from densray.explorer.widgets import chart, choice, controls, download, plain, show_code, write_setting
+from densray.explorer.widgets import chart, choice, controls, download, heading, plain, show_code, write_setting
 from densray.explorer.words import file_stem
 from densray.figures import document_map
 from densray.report import Column, show_count, show_share
@@ -66,6 +66,7 @@ def show() -> None:
     place = choose_document(bench, found)
     if place is not None:
         show_card(bench, place)
+    heading("Downloads")
     _offer_downloads(bench, draw)
     show_code(table_map_code(bench.source, bench.text_column, wanted if AXIS in sides else None, sides, color))
 

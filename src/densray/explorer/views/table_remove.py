@@ -21,6 +21,8 @@ from densray.explorer.table_sidebar import (
     run,
     show_document,
 )
+from densray.explorer.views.axis import GRADES
+from densray.explorer.views.remove import UNTESTED
 from densray.explorer.views.table_map import component_title, map_rows
 from densray.explorer.widgets import (
     Hint,
@@ -66,6 +68,8 @@ def show() -> None:
     if erasure.warning:
         st.warning(plain(erasure.warning), icon=":material/warning:")
     _show_labels(erasure, wanted)
+    notice = st.empty()
+    notice.info(UNTESTED, icon=":material/troubleshoot:")
     alike = {name: shares for name in wanted.removed if (shares := bench.same_label(wanted, name)) is not None}
     with controls("numbers"):
         *numbers, linear, chooser = st.columns(max(3, min(len(alike), _MOST_NUMBERS) + 2))
@@ -85,7 +89,7 @@ def show() -> None:
     with probes:
         heading("Is it gone?")
         with complain():
-            _show_probes(bench, wanted, linear)
+            _show_probes(bench, wanted, linear, notice)
 
 
 def _choose(bench: TableBench) -> RemovalChoice:
@@ -182,10 +186,11 @@ def _titles(plane: Plane) -> tuple[str, str]:
     return component_title(1, plane.shares[0]), component_title(2, plane.shares[1])
 
 
-def _show_probes(bench: TableBench, wanted: RemovalChoice, linear: Any) -> None:
+def _show_probes(bench: TableBench, wanted: RemovalChoice, linear: Any, notice: Any) -> None:
     """Show the result of a linear model immediately, and of nonlinear ones after a click.
 
-    `linear` is the container for the number of the linear model, at the top of the page.
+    `linear` is the container for the number of the linear model, at the top of the page. The finding replaces the
+    `notice` there.
     """
     everything = bench.remains(wanted, MODELS)
     found: Remains | None
@@ -195,6 +200,7 @@ def _show_probes(bench: TableBench, wanted: RemovalChoice, linear: Any) -> None:
         found = show_step(bench.remains(wanted, _LINEAR), "Testing what a linear model finds in unseen documents")
     if found is None:
         return
+    getattr(notice, GRADES[found.grade])(plain(found.headline), icon=":material/troubleshoot:")
     st.markdown(plain(found.summary))
     if not found.probes:
         return
