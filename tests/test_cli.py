@@ -379,3 +379,17 @@ def test_an_argument_is_written_as_the_option_of_a_command(argument: Argument, s
 def test_the_command_that_runs_is_known_by_its_arguments() -> None:
     assert running(["evaluate", "lexicon", "fit"]) == "evaluate lexicon"
     assert running(["--version"]) == ""
+
+
+def test_a_long_line_is_wrapped_between_words_on_a_terminal_only(monkeypatch, capsys) -> None:
+    from densray.cli import terminal
+
+    monkeypatch.setenv("COLUMNS", "40")
+    line = "On rows the erasure has not seen: mostly gone for linear models."
+    terminal.say(line)
+    assert capsys.readouterr().out == f"{line}\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    terminal.say(line)
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 2
+    assert " ".join(shown) == line

@@ -35,7 +35,7 @@ from densray.cli.entry import run
 from densray.errors import DensRayError, LabelError, LexiconError, TaskError
 from densray.folds import count_folds, group_folds, stratified_folds
 from densray.formats import write_space
-from densray.groups import find_forms, propose_groups
+from densray.groups import find_equal_rows, find_forms, propose_groups
 from densray.metrics import auc, auc_interval, resampled_tau, tau_interval
 from densray.report import to_json
 from densray.rotations import make_rotation
@@ -621,3 +621,11 @@ def test_lexicons_that_cannot_be_judged_are_refused_in_one_line(
     printed = capsys.readouterr()
     assert said in printed.err
     assert printed.err.count("\n") == 1
+
+
+def test_the_note_on_equal_vectors_shortens_whole_texts() -> None:
+    text = "A long judgment of the court. " * 40
+    found = find_equal_rows([text, "other", f"{text} Again."], np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
+    assert found is not None
+    assert len(found.line) < 150
+    assert found.line.count("A long judgment") == 1
