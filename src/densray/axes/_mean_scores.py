@@ -111,9 +111,14 @@ class MeanScores(Result):
         if not known:
             return ""
         count = sum(row["difference_low"] > 0 or row["difference_high"] < 0 for row in known)
-        which = f"{show_count(count)} of {show_count(len(known))} groups {'differs' if count == 1 else 'differ'}"
-        chance = " By chance, about 1 group in 20 does." if len(known) >= _MANY_GROUPS and count else ""
-        return f"{which} from all documents: the 95% interval of the difference does not contain 0.{chance}"
+        if not count:
+            return "No group differs clearly from all documents: every 95% interval of a difference contains 0."
+        verb, whose = ("differs", "its 95% interval does") if count == 1 else ("differ", "their 95% intervals do")
+        chance = " By chance, about 1 group in 20 does." if len(known) >= _MANY_GROUPS else ""
+        return (
+            f"{show_count(count)} of {show_count(len(known))} groups {verb} from all documents: {whose} not contain 0."
+            f"{chance}"
+        )
 
     def tables(self) -> list[Table]:
         """Return the differences of the groups and, folded, their means and the standard errors."""
