@@ -629,3 +629,23 @@ def test_the_note_on_equal_vectors_shortens_whole_texts() -> None:
     assert found is not None
     assert len(found.line) < 150
     assert found.line.count("A long judgment") == 1
+
+
+def test_equal_vectors_join_the_groups_of_a_copy_and_not_those_of_blank_texts() -> None:
+    random = np.random.default_rng(0)
+    X, groups = random.normal(size=(60, 4)), np.arange(60) // 2
+    X[31] = X[2]  # a copy, in groups 1 and 15
+    X[40:60:2] = X[5] = X[8]  # a blank text, in groups 2, 4 and 20 to 29
+    rows = Rows(X, np.tile([1.0, -1.0], 30), tuple(map(str, range(60))), groups=groups)
+    joined = rows.with_equal_vectors_together()
+    assert joined.n_groups == 29
+    assert joined.groups[31] == joined.groups[2] == joined.groups[3]
+    assert joined.groups[5] != joined.groups[8]
+    assert joined.forms.line == (
+        "2 rows in 1 group have equal vectors and are held out together: 2/31. 12 rows have the vector of rows in more "
+        "than 10 groups, as blank texts do, and are not held out together with them. Leave them out if they say nothing."
+    )
+    X[:30] = X[30:]
+    X[2:30:4], X[32:60:4] = X[4:32:4], X[34:62:4]  # chains of copies through most groups
+    with pytest.raises(LabelError, match=r"Held out together, they leave 13 of 30 groups. Remove repeated rows"):
+        rows.with_equal_vectors_together()

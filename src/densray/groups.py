@@ -121,6 +121,9 @@ class WordForms:
         The group of each row.
     equal : bool
         Whether the rows of a group have equal vectors.
+    n_apart : int
+        Number of rows whose vector is that of rows in many given groups, such as the vector of a blank text. They stay
+        in their own groups.
     """
 
     n_groups: int
@@ -128,10 +131,22 @@ class WordForms:
     examples: tuple[tuple[str, ...], ...]
     numbers: NDArray[np.int64] = field(repr=False, compare=False, metadata={"report": False})
     equal: bool = False
+    n_apart: int = 0
 
     @property
     def line(self) -> str:
         """The rows that are held out together, in one line."""
+        return " ".join(filter(None, [self._together if self.n_groups else "", self._apart if self.n_apart else ""]))
+
+    @property
+    def _apart(self) -> str:
+        return (
+            f"{self.n_apart:,} rows have the vector of rows in more than {MOST_JOINED} groups, as blank texts do, and are "
+            "not held out together with them. Leave them out if they say nothing."
+        )
+
+    @property
+    def _together(self) -> str:
         short = ([one_line(name, width=_LONGEST_NAME) for name in group] for group in self.examples)
         named = ", ".join("/".join(dict.fromkeys(group)) for group in short)
         end = ", …" if self.n_groups > len(self.examples) else "."
@@ -141,6 +156,8 @@ class WordForms:
         return f"{self.n_words:,} words in {groups} are held out together as forms of one word: {named}{end}"
 
 
+#: Equal vectors join at most this many given groups: a vector in more of them is not that of a copied text.
+MOST_JOINED = 10
 #: Largest number of background rows used for the cosines of unrelated words.
 CHANCE_ROWS = 400
 #: Threshold for the cosine of two forms: above the median of random words, in units of median to 95% point.
@@ -188,14 +205,27 @@ def find_forms(words: Sequence[str], X: NDArray[Any], background: Any = None) ->
     return _linked(words, ends[cosines > least].tolist())
 
 
-def find_equal_rows(names: Sequence[str], X: NDArray[Any]) -> WordForms | None:
+def find_equal_rows(names: Sequence[str], X: NDArray[Any], groups: NDArray[np.int64] | None = None) -> WordForms | None:
     """Return the rows that have equal vectors, which must be held out together; None if there are none.
+
+    With groups, only equal rows of different groups are returned, if they are in at most 10 groups.
 
     >>> find_equal_rows(["row 1", "row 2", "row 3"], np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).line
     '2 rows in 1 group have equal vectors and are held out together: row 1/row 3.'
     """
-    found = _linked(names, pairwise_rows(_row_digests(X)))
-    return None if found is None else replace(found, equal=True)
+    digests = _row_digests(X)
+    links, n_apart = pairwise_rows(digests), 0
+    if groups is not None:
+        reached: dict[bytes, set[int]] = {}
+        for digest, group in zip(digests, groups.tolist(), strict=True):
+            reached.setdefault(digest, set()).add(group)
+        links = [link for link in links if 1 < len(reached[digests[link[0]]]) <= MOST_JOINED]
+        n_apart = sum(len(reached[digest]) > MOST_JOINED for digest in digests)
+    found = _linked(names, links)
+    if found is None:
+        alone = np.arange(len(digests), dtype=np.int64)
+        return WordForms(0, 0, (), alone, equal=True, n_apart=n_apart) if n_apart else None
+    return replace(found, equal=True, n_apart=n_apart)
 
 
 def join_groups(*groupings: NDArray[Any]) -> NDArray[np.int64]:

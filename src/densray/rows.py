@@ -354,14 +354,23 @@ class Rows:
         return replace(self, groups=None if forms is None else forms.numbers, proposal=proposal, forms=forms)
 
     def with_equal_vectors_together(self) -> Rows:
-        """Return the rows with groups in which rows with equal vectors are held out together; `forms` names them."""
-        equal = find_equal_rows(self.names, self.X)
+        """Return the rows with groups in which rows with equal vectors are held out together; `forms` names them.
+
+        Given groups that share a vector are joined. A vector that is in many groups, such as that of a blank text, joins
+        none.
+        """
+        equal = find_equal_rows(self.names, self.X, self.groups)
         if equal is None:
             return self
-        numbers = equal.numbers if self.groups is None else join_groups(self.groups, equal.numbers)
-        if self.groups is not None and len(np.unique(numbers)) == len(np.unique(self.groups)):
-            return self
-        return replace(self, groups=numbers, forms=equal)
+        if self.groups is None:
+            return replace(self, groups=equal.numbers, forms=equal)
+        joined, given = join_groups(self.groups, equal.numbers), len(np.unique(self.groups))
+        if 2 * (n_groups := len(np.unique(joined))) < given:
+            raise LabelError(
+                f"{equal.n_words:,} rows have the vector of a row in another group. Held out together, they leave "
+                f"{n_groups:,} of {given:,} groups. Remove repeated rows, or leave groups out."
+            )
+        return replace(self, groups=joined, forms=equal)
 
     @property
     def outlying_labels(self) -> NDArray[np.intp]:
