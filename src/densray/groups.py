@@ -141,8 +141,8 @@ class WordForms:
     @property
     def _apart(self) -> str:
         return (
-            f"{self.n_apart:,} rows have the vector of rows in more than {MOST_JOINED} groups, as blank texts do, and are "
-            "not held out together with them. Leave them out if they say nothing."
+            f"{self.n_apart:,} rows have the vector of rows in more than {MOST_JOINED} groups, as blank texts do, and "
+            "are not held out together with them. Leave them out if they say nothing."
         )
 
     @property

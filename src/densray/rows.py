@@ -356,8 +356,7 @@ class Rows:
     def with_equal_vectors_together(self) -> Rows:
         """Return the rows with groups in which rows with equal vectors are held out together; `forms` names them.
 
-        Given groups that share a vector are joined. A vector that is in many groups, such as that of a blank text, joins
-        none.
+        Given groups that share a vector are joined. A vector in many groups, such as that of a blank text, joins none.
         """
         equal = find_equal_rows(self.names, self.X, self.groups)
         if equal is None:
