@@ -229,3 +229,34 @@ def test_labels_that_may_be_thousands_are_refused(tmp_path):
     path.write_text("\n".join(["votes;v0;v1;v2", *lines]), encoding="utf-8")
     with pytest.raises(LabelError, match="'votes' may be decimal numbers or thousands"):
         open_table(path).rows("votes")
+
+
+def test_json_lines_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "docs.jsonl").write_text('{"id": "ä", "vector": [1.0, 2.0]}\n{"id": "b", "vector": [3.0, 4.0]}\n', "utf-8-sig")
+    table = open_table(tmp_path / "docs.jsonl")
+    assert table.column("id").to_pylist() == ["ä", "b"]
+    assert table.vectors().tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity"])
+def test_numbers_that_json_does_not_have_are_named_with_their_line(number, tmp_path):
+    lines = ['{"text": "NaN", "vector": [1, 2]}', f'{{"text": "b", "vector": [{number}, 4]}}']
+    (tmp_path / "docs.jsonl").write_text("\n".join(lines))
+    with pytest.raises(TableError, match=f"line 2: {number} is not a number of JSON"):
+        open_table(tmp_path / "docs.jsonl")
+
+
+def test_quotes_in_the_header_tell_the_delimiter(tmp_path):
+    (tmp_path / "docs.csv").write_text('"vector";"x,y"\n"[1 2]";"a"\n"[3 4]";"b"\n')
+    assert open_table(tmp_path / "docs.csv").column("x,y").to_pylist() == ["a", "b"]
+
+
+def test_columns_with_commas_and_with_points_leave_thousands_as_text(tmp_path):
+    rows = ["0,5;12.30;1.770;[1 2]", "2,5;9.15;3.750;[3 4]"]
+    (tmp_path / "docs.csv").write_text("\n".join(["score;time;votes;vector", *rows]))
+    table = open_table(tmp_path / "docs.csv")
+    assert [table.column(name).to_pylist() for name in ("score", "time", "votes")] == [
+        [0.5, 2.5],
+        [12.3, 9.15],
+        ["1.770", "3.750"],
+    ]

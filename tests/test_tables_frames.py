@@ -205,3 +205,19 @@ def test_integers_that_stand_for_classes_are_classes(kind) -> None:
     assert rows.class_names == large.class_names == names
     assert rows.y.tolist() == [number for number in numbers if number >= 0]
     np.testing.assert_array_equal(large.y, [np.nan if number < 0 else number for number in numbers])
+
+
+@pytest.mark.parametrize("levels", [["neg", "high"], ["low", "middle", "high"]])
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_ordered_categories_give_the_order_of_the_classes(levels, library) -> None:
+    sides = [levels[row % len(levels)] for row in range(N)]
+    if library == "polars":
+        frame = FRAME.with_columns(side=pl.Series(sides, dtype=pl.Enum(["never", *levels])))
+    else:
+        pandas = pytest.importorskip("pandas")
+        column = pandas.Categorical(sides, categories=["never", *levels], ordered=True)
+        frame = pandas.DataFrame({"side": column, "vector": list(X)})
+    rows, large = open_table(frame).rows("side"), LabelledTable.of(open_table(frame), "side")
+    assert rows.class_names == large.class_names == tuple(levels)
+    expected = [sides.index(side) if len(levels) > 2 else [-1, 1][sides.index(side)] for side in sides]
+    assert rows.y.tolist() == large.y.tolist() == expected

@@ -535,6 +535,25 @@ def order_classes(labelled: Any, ends: tuple[str, str] | None) -> Any:
     return replace(labelled, y=-labelled.y, class_names=known[::-1])
 
 
+def sort_classes(labelled: Any, order: Sequence[str]) -> Any:
+    """Return labelled rows, or a labelled table, with the classes in the order of a list that has all of them.
+
+    >>> sort_classes(Rows.from_arrays([[1.0], [2.0]], ["low", "high"]), ["low", "middle", "high"]).class_names
+    ('low', 'high')
+    """
+    known = labelled.class_names
+    if not known or not set(known) <= set(order):
+        return labelled
+    names = sorted(known, key=list(order).index)
+    if len(known) == 2:
+        return order_classes(labelled, (names[0], names[1]))
+    numbers = np.array([names.index(name) for name in known], dtype=np.float64)
+    y = labelled.y.copy()
+    labelled_rows = np.isfinite(y)
+    y[labelled_rows] = numbers[y[labelled_rows].astype(np.intp)]
+    return replace(labelled, y=y, class_names=tuple(names))
+
+
 def sides_of(labels: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return 1 for the higher of two labels or a score above the median, else -1.
 

@@ -13,9 +13,9 @@ from densray._arrays import is_no_label
 from densray._vocabulary import unit_rows
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
-from densray.rows import Rows, number_labels, warn_of_missing_codes
+from densray.rows import Rows, number_labels, sort_classes, warn_of_missing_codes
 from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores
-from densray.tables._vectors import arrow, check_columns, is_number, named_classes
+from densray.tables._vectors import arrow, check_columns, is_number, named_classes, ordered_values
 
 if TYPE_CHECKING:
     from densray.progress import Progress
@@ -56,7 +56,7 @@ class LabelledTable:
         """Return a table with the labels of a column; see :meth:`VectorTable.rows` for which labels are classes."""
         check_columns(table.schema, [labels], table.name)
         numbers, names = _numbered(table, labels, classes=classes)
-        found = cls(table, numbers, names, labels)
+        found: LabelledTable = sort_classes(cls(table, numbers, names, labels), _order_of(table, labels))
         distinct = np.unique(numbers[np.isfinite(numbers)])
         if not distinct.size:
             raise LabelError(f"{table.name}: no row has a label in '{labels}'.")
@@ -245,6 +245,12 @@ def _numbered(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[
     if not classes:
         check_not_scores(table.name, name, dict(zip(texts, np.bincount(codes[codes >= 0]).tolist(), strict=True)))
     return _by_class(codes, texts)
+
+
+def _order_of(table: VectorTable, name: str) -> list[str]:
+    """Return the values of an ordered categorical column in their order; none for other columns."""
+    first = next(iter(table.source.batches([name])), None)
+    return [] if first is None else ordered_values(first.column(0))
 
 
 def _by_class(codes: NDArray[np.int64], values: Sequence[Any]) -> tuple[NDArray[np.float64], tuple[str, ...]]:

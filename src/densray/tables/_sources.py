@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import glob
 import io
 import json
@@ -10,7 +11,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from csv import reader as fields_in
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -261,9 +261,17 @@ class _Dialect(NamedTuple):
         encoding = _encoding_of_file(path)
         with path.open(encoding=encoding, newline="") as file:
             header = file.readline(_TEXT_BYTES)
-        counts = {delimiter: len(next(fields_in([header], delimiter=delimiter), [])) for delimiter in delimiters}
+        counts = {delimiter: _n_fields(header, delimiter) for delimiter in delimiters}
         delimiter = max(counts, key=lambda delimiter: counts[delimiter])  # the first of equal ones
         return cls(delimiter, encoding, quotes_enclose_fields(path, delimiter, encoding))
+
+
+def _n_fields(line: str, delimiter: str) -> int:
+    """Return the number of fields of a line; 0 if its quotes do not fit this delimiter."""
+    try:
+        return len(next(csv.reader([line], delimiter=delimiter, strict=True), []))
+    except csv.Error:
+        return 0
 
 
 def _encoding_of_file(path: Path) -> str:
@@ -322,22 +330,22 @@ class _Fields:
 
     def _texts(self, shard: Path) -> Iterator[Any]:
         """Yield the schema, then batches in which every column is text."""
-        from pyarrow import csv
+        from pyarrow import csv as arrow_csv
 
         dialect = self._dialects[shard]
-        parsing = csv.ParseOptions(
+        parsing = arrow_csv.ParseOptions(
             delimiter=dialect.delimiter, newlines_in_values=True, quote_char='"' if dialect.has_quotes else False
         )
-        read = csv.ReadOptions(block_size=_TEXT_BYTES, encoding=dialect.encoding)
-        with csv.open_csv(shard, read_options=read, parse_options=parsing) as file:
+        read = arrow_csv.ReadOptions(block_size=_TEXT_BYTES, encoding=dialect.encoding)
+        with arrow_csv.open_csv(shard, read_options=read, parse_options=parsing) as file:
             names = file.schema.names
         if len(set(names)) < len(names):
             twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
             raise TableError(f"{shard}: {name_some(twice)} names several columns. Give each its own name.")
-        converting = csv.ConvertOptions(
+        converting = arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(names, arrow().string()), null_values=[""], strings_can_be_null=True
         )
-        with csv.open_csv(shard, read_options=read, parse_options=parsing, convert_options=converting) as file:
+        with arrow_csv.open_csv(shard, read_options=read, parse_options=parsing, convert_options=converting) as file:
             if dialect.has_quotes:
                 yield file.schema
                 yield from file
@@ -368,7 +376,8 @@ class _Lines:
         empty, lengths = pl.DataFrame(), []
         for shard in shards:
             with reading(shard):
-                schema = pl.scan_ndjson(shard, infer_schema_length=None).collect_schema()
+                _check_json_numbers(shard)
+                schema = pl.scan_ndjson(_without_mark(shard), infer_schema_length=None).collect_schema()
                 # integers of more than 64 bits are identifiers
                 found = pl.DataFrame(
                     schema={name: pl.String if str(kind) == "Int128" else kind for name, kind in schema.items()}
@@ -383,12 +392,43 @@ class _Lines:
         import polars as pl
 
         yield self.schema
-        with shard.open("rb") as file:
+        given = _without_mark(shard)
+        with shard.open("rb") if isinstance(given, Path) else given as file:
             while lines := file.readlines(_TEXT_BYTES):
                 text = b"".join(line for line in lines if line.strip())
                 if text:
                     frame = pl.read_ndjson(io.BytesIO(text), schema=self._schema)
                     yield from _plain_arrow(frame).cast(self.schema).to_batches()
+
+
+def _without_mark(path: Path) -> Path | io.BytesIO:
+    """Return a file, or its content if it begins with a byte-order mark, without it."""
+    with path.open("rb") as file:
+        return io.BytesIO(file.read()) if file.read(3) == codecs.BOM_UTF8 else path
+
+
+def _check_json_numbers(path: Path) -> None:
+    """Refuse NaN and Infinity, which Python writes and JSON does not have."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if b"NaN" in line or b"Infinity" in line:
+                try:
+                    json.loads(line, parse_constant=_refuse_constant)
+                except _NoJsonNumberError as error:
+                    raise TableError(
+                        f"{path}, line {number:,}: {error} is not a number of JSON. Write null, or save the table as "
+                        "parquet."
+                    ) from None
+                except ValueError:
+                    return  # polars says what is wrong
+
+
+class _NoJsonNumberError(Exception):
+    """NaN or Infinity in JSON."""
+
+
+def _refuse_constant(name: str) -> None:
+    raise _NoJsonNumberError(name)
 
 
 def _plain_arrow(frame: Any) -> pa.Table:

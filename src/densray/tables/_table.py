@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from densray._arrays import is_no_label
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
-from densray.rows import Rows, warn_of_missing_codes
+from densray.rows import Rows, sort_classes, warn_of_missing_codes
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
 from densray.tables._vectors import (
@@ -27,6 +27,7 @@ from densray.tables._vectors import (
     find_vectors,
     is_number,
     named_classes,
+    ordered_values,
     whole_column,
 )
 
@@ -252,6 +253,7 @@ class VectorTable:
             )
             if groups is not None and grouping is None:
                 rows = rows.with_named_groups(groups, equal_vectors=True)
+            rows = sort_classes(rows, ordered_values(self.column(name)))
             if not rows.class_names:
                 warn_of_missing_codes(rows.y, f"{self.name}, column '{name}'")
             rows = rows.with_equal_vectors_together()

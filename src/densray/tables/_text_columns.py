@@ -139,12 +139,15 @@ def decide_kinds(columns: Mapping[str, ColumnEvidence], *, commas: bool) -> dict
     """Return the types of columns, where the decimal mark of other columns decides what 1,234 and 1.234 are.
 
     If they have decimal commas, 1,234 is a decimal number, and 1.234 stays a text, since it is a thousand. If no column
-    decides, 1,234 stays a text, and 1.234 is a decimal number.
+    decides, 1,234 stays a text, and 1.234 is a decimal number. If some have commas and others points, both stay text.
     """
     kinds = {name: evidence.kind(commas=commas) for name, evidence in columns.items()}
     found = set(kinds.values())
-    has_commas = bool(found & {"decimal comma", "comma list"}) and not found & {"number", "list"}
-    undecided = {"comma": "decimal comma", "grouped": "text"} if has_commas else {"comma": "text", "grouped": "number"}
+    has_commas, has_points = bool(found & {"decimal comma", "comma list"}), bool(found & {"number", "list"})
+    undecided = {
+        "comma": "decimal comma" if has_commas and not has_points else "text",
+        "grouped": "text" if has_commas else "number",
+    }
     return {name: undecided.get(kind, kind) for name, kind in kinds.items()}
 
 

@@ -67,6 +67,14 @@ def named_classes(schema: pa.Schema, name: str, column: Any) -> Any:
     return pa.compute.take(pa.array(names, pa.string()), known)
 
 
+def ordered_values(column: Any) -> list[str]:
+    """Return the values of an ordered categorical column in their order; none for other columns."""
+    if not arrow().types.is_dictionary(column.type) or not column.type.ordered:
+        return []
+    chunks = getattr(column, "chunks", [column])
+    return [str(value).strip() for value in chunks[0].dictionary.to_pylist()] if chunks else []
+
+
 def _class_names(schema: pa.Schema, name: str) -> list[str] | None:
     """Return the names of the classes of a column of Hugging Face; None if it has none."""
     try:
