@@ -232,7 +232,9 @@ def test_labels_that_may_be_thousands_are_refused(tmp_path):
 
 
 def test_json_lines_may_begin_with_a_byte_order_mark(tmp_path):
-    (tmp_path / "docs.jsonl").write_text('{"id": "ä", "vector": [1.0, 2.0]}\n{"id": "b", "vector": [3.0, 4.0]}\n', "utf-8-sig")
+    (tmp_path / "docs.jsonl").write_text(
+        '{"id": "ä", "vector": [1.0, 2.0]}\n{"id": "b", "vector": [3.0, 4.0]}\n', "utf-8-sig"
+    )
     table = open_table(tmp_path / "docs.jsonl")
     assert table.column("id").to_pylist() == ["ä", "b"]
     assert table.vectors().tolist() == [[1, 2], [3, 4]]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.errors import TableError, name_some
+from densray.tables._arrow import arrow
 from densray.tables._sources import Memory, library_of
 from densray.tables._table import VectorTable
-from densray.tables._vectors import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,8 +14,9 @@ from densray._vocabulary import unit_rows
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
 from densray.rows import Rows, number_labels, sort_classes, warn_of_missing_codes
+from densray.tables._arrow import arrow
 from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores
-from densray.tables._vectors import arrow, check_columns, is_number, named_classes, ordered_values
+from densray.tables._vectors import check_columns, is_number, named_classes, ordered_values
 
 if TYPE_CHECKING:
     from densray.progress import Progress

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from densray.errors import TableError
-from densray.tables._vectors import arrow
+from densray.tables._arrow import arrow
 
 _READ_BYTES = 1 << 24
 #: A longer field is an error for the module csv, whose own limit of 131,072 is less than a long vector takes.

@@ -14,11 +14,12 @@ import numpy as np
 from densray._files import atomic_write, check_writable
 from densray.errors import Argument, OutputError, TableError, TaskError, load_extra, name_some, shorten
 from densray.journal import Journal, Run
+from densray.tables._arrow import arrow
 from densray.tables._encoder import without_encoders
 from densray.tables._frames import Columns, replace_columns
 from densray.tables._sources import KINDS, Files
 from densray.tables._table import VectorTable
-from densray.tables._vectors import arrow, storage_type
+from densray.tables._vectors import storage_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

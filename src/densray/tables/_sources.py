@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import glob
-import io
 import json
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from densray._arrays import is_missing
-from densray._encodings import encoding_of
-from densray.errors import DensRayError, EncodingDetectedWarning, TableError, name_some, shorten
+from densray.errors import TableError, name_some, shorten
+from densray.tables._arrow import arrow, reading
 from densray.tables._encoder import check_same_encoders
-from densray.tables._quotes import quotes_enclose_fields, without_quotes
-from densray.tables._text_columns import ColumnEvidence, arrow_type, decide_kinds, read_values
-from densray.tables._vectors import UNREADABLE, arrow
+from densray.tables._text_tables import CsvTables, JsonLines, TextTables, plain_arrow
+from densray.tables._vectors import UNREADABLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +24,7 @@ if TYPE_CHECKING:
 BATCH_ROWS = 8192
 #: Number of rows whose texts are looked at to find the vectors.
 _HEAD_ROWS = 1000
-_TEXT_BYTES, _READ_BYTES = 1 << 24, 1 << 20
+_READ_BYTES = 1 << 20
 KINDS = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -108,11 +102,11 @@ class Files:
         self.kind = kinds.pop()
 
     @cached_property
-    def _text(self) -> _Text:
+    def _text(self) -> TextTables:
         return (
-            _Lines(self.shards)
+            JsonLines(self.shards)
             if self.kind == "jsonl"
-            else _Fields(self.shards, ",;\t" if self.kind == "csv" else "\t")
+            else CsvTables(self.shards, ",;\t" if self.kind == "csv" else "\t")
         )
 
     @cached_property
@@ -189,22 +183,6 @@ def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
             yield batch
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn errors of Arrow and polars about a damaged file into an error that names the file."""
-    import polars as pl
-
-    pa = arrow()
-    try:
-        yield
-    except DensRayError:
-        raise
-    except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError, KeyError) as error:
-        raise TableError(
-            f"{path}: the file cannot be read ({shorten(error)}). Write it again, or leave it out."
-        ) from error
-
-
 def _open_parquet(path: Path) -> Any:
     from pyarrow import parquet
 
@@ -236,206 +214,6 @@ def _sliced(batches: Iterator[Any], columns: Sequence[str] | None) -> Iterator[p
         chosen = batch if columns is None else batch.select(list(columns))
         for start in range(0, batch.num_rows, BATCH_ROWS):
             yield chosen.slice(start, BATCH_ROWS)
-
-
-class _Text(Protocol):
-    schema: pa.Schema
-    lengths: tuple[int, ...]
-
-    def batches_of(self, shard: Path) -> Iterator[Any]: ...
-
-
-class _Dialect(NamedTuple):
-    """How the fields of a text file are written."""
-
-    delimiter: str
-    encoding: str
-    has_quotes: bool  # around fields
-
-    @classmethod
-    def of(cls, path: Path, delimiters: str) -> _Dialect:
-        """Return the encoding of a file, and the delimiter that gives its header the most fields.
-
-        Spreadsheets write semicolons where the comma is the decimal mark, and cp1252 or UTF-16 on some systems.
-        """
-        encoding = _encoding_of_file(path)
-        with path.open(encoding=encoding, newline="") as file:
-            header = file.readline(_TEXT_BYTES)
-        counts = {delimiter: _n_fields(header, delimiter) for delimiter in delimiters}
-        delimiter = max(counts, key=lambda delimiter: counts[delimiter])  # the first of equal ones
-        return cls(delimiter, encoding, quotes_enclose_fields(path, delimiter, encoding))
-
-
-def _n_fields(line: str, delimiter: str) -> int:
-    """Return the number of fields of a line; 0 if its quotes do not fit this delimiter."""
-    try:
-        return len(next(csv.reader([line], delimiter=delimiter, strict=True), []))
-    except csv.Error:
-        return 0
-
-
-def _encoding_of_file(path: Path) -> str:
-    """Return the encoding of a text file: UTF-8, or another one that is clear, with a warning."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with path.open("rb") as file:
-        while piece := file.read(_TEXT_BYTES):
-            try:
-                decoder.decode(piece)
-            except UnicodeDecodeError:
-                file.seek(0)
-                start = file.read(_TEXT_BYTES)
-                detected = encoding_of(start if encoding_of(start) == "utf-16" else piece)
-                if detected is None:
-                    raise TableError(f"{path} is not UTF-8, and its encoding is not known. Save it as UTF-8.") from None
-                warnings.warn(
-                    EncodingDetectedWarning(
-                        f"{path.name} is not UTF-8. It was read as {detected}. If that is wrong, save it as UTF-8."
-                    ),
-                    stacklevel=2,
-                )
-                return detected
-    return "utf-8"
-
-
-class _Fields:
-    """CSV and TSV files. Types are inferred from all rows: integers, numbers, lists of numbers, or else text.
-
-    The delimiter is one of `delimiters`. Where it is not a comma, numbers may have decimal commas.
-    """
-
-    def __init__(self, shards: Sequence[Path], delimiters: str) -> None:
-        columns: dict[str, ColumnEvidence] = {}
-        lengths = []
-        self._dialects: dict[Path, _Dialect] = {}
-        for shard in shards:
-            with reading(shard):
-                self._dialects[shard] = _Dialect.of(shard, delimiters)
-                texts = self._texts(shard)
-                names = next(texts).names
-                if columns and list(columns) != names:
-                    raise TableError(
-                        f"{shard} has other columns than {shards[0].name}. Give shards with the same columns."
-                    )
-                columns = columns or {name: ColumnEvidence() for name in names}
-                count = 0
-                for batch in texts:
-                    count += batch.num_rows
-                    for name, evidence in columns.items():
-                        evidence.add(batch.column(name))
-                lengths.append(count)
-        self.lengths = tuple(lengths)
-        commas = all(dialect.delimiter != "," for dialect in self._dialects.values())
-        self._kinds = decide_kinds(columns, commas=commas)
-        self.schema = arrow().schema([(name, arrow_type(kind)) for name, kind in self._kinds.items()])
-
-    def _texts(self, shard: Path) -> Iterator[Any]:
-        """Yield the schema, then batches in which every column is text."""
-        from pyarrow import csv as arrow_csv
-
-        dialect = self._dialects[shard]
-        parsing = arrow_csv.ParseOptions(
-            delimiter=dialect.delimiter, newlines_in_values=True, quote_char='"' if dialect.has_quotes else False
-        )
-        read = arrow_csv.ReadOptions(block_size=_TEXT_BYTES, encoding=dialect.encoding)
-        with arrow_csv.open_csv(shard, read_options=read, parse_options=parsing) as file:
-            names = file.schema.names
-        if len(set(names)) < len(names):
-            twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-            raise TableError(f"{shard}: {name_some(twice)} names several columns. Give each its own name.")
-        converting = arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(names, arrow().string()), null_values=[""], strings_can_be_null=True
-        )
-        with arrow_csv.open_csv(shard, read_options=read, parse_options=parsing, convert_options=converting) as file:
-            if dialect.has_quotes:
-                yield file.schema
-                yield from file
-            else:
-                pa = arrow()
-                names = [name or "" for name in without_quotes(pa.array(names)).to_pylist()]
-                yield pa.schema([(name, pa.string()) for name in names])
-                for batch in file:
-                    columns = [without_quotes(column) for column in batch.columns]
-                    yield pa.RecordBatch.from_arrays(columns, names=names)
-
-    def batches_of(self, shard: Path) -> Iterator[Any]:
-        pa = arrow()
-        yield self.schema
-        texts = self._texts(shard)
-        next(texts)
-        for batch in texts:
-            columns = [read_values(batch.column(name), kind) for name, kind in self._kinds.items()]
-            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-class _Lines:
-    """JSON lines: one object per line. Types are inferred from all lines."""
-
-    def __init__(self, shards: Sequence[Path]) -> None:
-        import polars as pl
-
-        empty, lengths = pl.DataFrame(), []
-        for shard in shards:
-            with reading(shard):
-                _check_json_numbers(shard)
-                schema = pl.scan_ndjson(_without_mark(shard), infer_schema_length=None).collect_schema()
-                # integers of more than 64 bits are identifiers
-                found = pl.DataFrame(
-                    schema={name: pl.String if str(kind) == "Int128" else kind for name, kind in schema.items()}
-                )
-                empty = pl.concat([empty, found], how="diagonal_relaxed")
-                with shard.open("rb") as file:
-                    lengths.append(sum(1 for line in file if line.strip()))
-        self._schema, self.lengths = empty.schema, tuple(lengths)
-        self.schema = _plain_arrow(empty).schema
-
-    def batches_of(self, shard: Path) -> Iterator[Any]:
-        import polars as pl
-
-        yield self.schema
-        given = _without_mark(shard)
-        with shard.open("rb") if isinstance(given, Path) else given as file:
-            while lines := file.readlines(_TEXT_BYTES):
-                text = b"".join(line for line in lines if line.strip())
-                if text:
-                    frame = pl.read_ndjson(io.BytesIO(text), schema=self._schema)
-                    yield from _plain_arrow(frame).cast(self.schema).to_batches()
-
-
-def _without_mark(path: Path) -> Path | io.BytesIO:
-    """Return a file, or its content if it begins with a byte-order mark, without it."""
-    with path.open("rb") as file:
-        return io.BytesIO(file.read()) if file.read(3) == codecs.BOM_UTF8 else path
-
-
-def _check_json_numbers(path: Path) -> None:
-    """Refuse NaN and Infinity, which Python writes and JSON does not have."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if b"NaN" in line or b"Infinity" in line:
-                try:
-                    json.loads(line, parse_constant=_refuse_constant)
-                except _NoJsonNumberError as error:
-                    raise TableError(
-                        f"{path}, line {number:,}: {error} is not a number of JSON. Write null, or save the table as "
-                        "parquet."
-                    ) from None
-                except ValueError:
-                    return  # polars says what is wrong
-
-
-class _NoJsonNumberError(Exception):
-    """NaN or Infinity in JSON."""
-
-
-def _refuse_constant(name: str) -> None:
-    raise _NoJsonNumberError(name)
-
-
-def _plain_arrow(frame: Any) -> pa.Table:
-    """Return a polars frame in Arrow types that every version of pyarrow supports."""
-    import polars as pl
-
-    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def kind_of_table(path: Path) -> str:
@@ -511,7 +289,7 @@ def library_of(given: Any) -> str:
 def _to_arrow(given: Any) -> pa.Table:
     pa, library = arrow(), library_of(given)
     if library == "polars":
-        return _plain_arrow(given)
+        return plain_arrow(given)
     if library == "pandas":
         return _from_pandas(given)
     keyed = getattr(given, "wv", given)

@@ -16,12 +16,12 @@ from densray._arrays import is_no_label
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
 from densray.rows import Rows, sort_classes, warn_of_missing_codes
+from densray.tables._arrow import arrow
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
 from densray.tables._vectors import (
     BadRows,
     VectorColumns,
-    arrow,
     bad_row_error,
     check_columns,
     find_vectors,

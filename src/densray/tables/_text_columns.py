@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from densray.tables._vectors import arrow
+from densray.tables._arrow import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

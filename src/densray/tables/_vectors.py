@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._conversions import NUMBERED
-from densray.errors import Advice, Argument, RowError, TableError, load_extra, name_some, shorten
+from densray.errors import Advice, Argument, RowError, TableError, name_some, shorten
+from densray.tables._arrow import arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,12 +26,6 @@ _NUMBERS = [rf"^\s*[-+]?([0-9]+{point}?[0-9]*|{point}[0-9]+)([eE][-+]?[0-9]+)?\s
 
 #: Key of the metadata of a field whose column could not be read; its value names the types of the cells.
 UNREADABLE = b"densray.unreadable"
-
-
-def arrow() -> Any:
-    """Return the module ``pyarrow``."""
-    load_extra("pyarrow.compute", "Tables need", extra="tables")
-    return load_extra("pyarrow", "Tables need", extra="tables")
 
 
 def storage_type(dtype: pa.DataType) -> pa.DataType:
