@@ -248,8 +248,9 @@ def test_numbers_that_json_does_not_have_are_named_with_their_line(number, tmp_p
         open_table(tmp_path / "docs.jsonl")
 
 
-def test_quotes_in_the_header_tell_the_delimiter(tmp_path):
-    (tmp_path / "docs.csv").write_text('"vector";"x,y"\n"[1 2]";"a"\n"[3 4]";"b"\n')
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_quotes_in_the_header_tell_the_delimiter(encoding, tmp_path):
+    (tmp_path / "docs.csv").write_text('"vector";"x,y"\n"[1 2]";"a"\n"[3 4]";"b"\n', encoding)
     assert open_table(tmp_path / "docs.csv").column("x,y").to_pylist() == ["a", "b"]
 
 

@@ -46,11 +46,14 @@ class _Dialect(NamedTuple):
         Spreadsheets write semicolons where the comma is the decimal mark, and cp1252 or UTF-16 on some systems.
         """
         encoding = _encoding_of_file(path)
-        with path.open(encoding=encoding, newline="") as file:
+        unmarked = (
+            "utf-8-sig" if encoding == "utf-8" else encoding
+        )  # without a byte-order mark, which Arrow leaves out too
+        with path.open(encoding=unmarked, newline="") as file:
             header = file.readline(_TEXT_BYTES)
         counts = {delimiter: _n_fields(header, delimiter) for delimiter in delimiters}
         delimiter = max(counts, key=lambda delimiter: counts[delimiter])  # the first of equal ones
-        return cls(delimiter, encoding, quotes_enclose_fields(path, delimiter, encoding))
+        return cls(delimiter, encoding, quotes_enclose_fields(path, delimiter, unmarked))
 
 
 def _n_fields(line: str, delimiter: str) -> int:
