@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from densray import (
     Axis,
@@ -471,7 +472,7 @@ def test_intervals_over_groups_are_wider_where_groups_agree_and_narrower_for_pai
 # -- permutation test -------------------------------------------------------------------------------------------------
 
 
-def test_labels_are_permuted_within_mixed_groups_and_group_for_group_among_others() -> None:
+def test_pairs_stay_pairs_and_groups_of_one_label_exchange_it() -> None:
     values = np.array([1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0])
     groups = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4])
     columns = permuted_labels(values, groups, 200, np.random.default_rng(0))
@@ -479,6 +480,37 @@ def test_labels_are_permuted_within_mixed_groups_and_group_for_group_among_other
     assert (columns[4] == columns[5]).all()
     assert (columns[6] == columns[7]).all()
     assert {1.0, -1.0} == set(columns[4]) == set(columns[6]) == set(columns[8])
+
+
+def test_authors_of_both_classes_exchange_their_shares() -> None:
+    """Each author has texts of both classes: 1 of 4, 3 of 4, 2 of 10 and 6 of 8."""
+    n_high, sizes = [1, 3, 2, 6], [4, 4, 10, 8]
+    values = np.concatenate([np.repeat([1.0, -1.0], [a, n - a]) for a, n in zip(n_high, sizes, strict=True)])
+    groups = np.repeat(np.arange(4), sizes)
+    columns = permuted_labels(values, groups, 400, np.random.default_rng(0))
+    counts = {(int((columns[groups == 2, draw] > 0).sum())) for draw in range(400)}
+    assert counts == {2, 3, 7, 8}  # a fifth, a quarter (2.5) and three quarters (7.5) of ten
+    assert {int((columns[groups == 0, draw] > 0).sum()) for draw in range(400)} == {1, 3}  # a fifth rounds to 1 or 0
+    first = columns[groups == 3]  # the labels within a group are in random order
+    assert np.ptp((first > 0).mean(axis=1)) < 0.12
+
+
+@pytest.mark.parametrize("sizes", [np.full(24, 8), np.arange(3, 27)], ids=["equal sizes", "different sizes"])
+def test_a_concept_between_authors_is_significant_and_random_shares_are_not(sizes: NDArray[np.int64]) -> None:
+    """Each author writes some texts of both classes. Their share depends on the author's style, or on nothing."""
+    hits = {True: 0, False: 0}
+    for seed, concept in ((seed, concept) for seed in range(40) for concept in hits):
+        random = np.random.default_rng(seed)
+        styles, share = random.normal(size=(24, 4)), np.linspace(0.1, 0.9, 24)
+        by = np.argsort(np.argsort(styles[:, 0])) if concept else random.permutation(24)
+        groups = np.repeat(np.arange(24), sizes)
+        y = np.where(random.random(len(groups)) < share[by][groups], 1.0, -1.0)
+        X = styles[groups] + random.normal(size=(len(groups), 4))
+        rows = Rows(X, y, tuple(map(str, range(len(y)))), groups=groups)
+        rotation = make_rotation("mean-difference").fit(X, y)
+        hits[concept] += permutation_test(rotation, rows, n_permutations=39, random=random).p_value <= 0.05
+    assert hits[False] <= 6  # more have a probability below 1% where 5% is true
+    assert hits[True] >= 20  # shuffling within authors only finds 10 and 1
 
 
 @pytest.mark.parametrize("method", ["ridge", "mean-difference", "densray-unit"])

@@ -156,10 +156,11 @@ def _unlabelled_folds(rows: Rows, most: int, random: np.random.Generator) -> NDA
 def permuted_labels(
     values: NDArray[np.float64], groups: NDArray[np.int64], count: int, random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return columns of permuted labels; groups stay together.
+    """Return columns of permuted labels; whole groups exchange their labels, since rows of a group may be alike.
 
-    Two classes: labels are permuted within groups that contain both, and between whole groups of a single label.
-    Scores: whole groups exchange their labels, or their means if their sizes differ. Shuffling single rows would
+    Groups with a single label exchange it, whatever their sizes. Other groups exchange all their labels with groups of
+    the same size, in random order. If too few have that size, groups exchange the share of the higher class, or the
+    mean of the scores. With these, the labels within each group are in random order, too. Shuffling single rows would
     underestimate the statistic under chance.
 
     >>> values, groups = np.array([1.0, 2.0, 8.0, 9.0]), np.array([0, 0, 1, 1])
@@ -167,54 +168,37 @@ def permuted_labels(
     >>> sorted({tuple(sorted(column[:2])) for column in columns.T.tolist()})
     [(1.0, 2.0), (8.0, 9.0)]
     """
-    if len(np.unique(values)) > 2:
-        return _exchanged_labels(values, groups, count, random)
-    numbers = np.unique(groups, return_inverse=True)[1]
-    members = rows_of_groups(numbers)
-    mixed = np.array([np.ptp(values[group]) > 0 for group in members])[numbers]
-    within, among = np.flatnonzero(mixed), np.flatnonzero(~mixed)
-    by_group = within[np.argsort(numbers[within], kind="stable")]
-    places, first = np.unique(numbers[among], return_index=True)
-    own, unit = values[among][first], np.searchsorted(places, numbers[among])
-    columns = np.empty((len(values), count))
-    for column in range(count):
-        # sorted by group and then by a random number: rows of a group in random order
-        shuffled = within[np.lexsort((random.random(len(within)), numbers[within]))]
-        columns[by_group, column] = values[shuffled]
-        columns[among, column] = random.permutation(own)[unit]
-    return columns
-
-
-def _exchanged_labels(
-    values: NDArray[np.float64], groups: NDArray[np.int64], count: int, random: np.random.Generator
-) -> NDArray[np.float64]:
-    """Return columns of labels that are exchanged between groups.
-
-    Groups with a single label exchange it, whatever their sizes. Other groups exchange all their labels with groups of
-    the same size, in random order. If too few have that size, groups exchange their means, and the deviations from the
-    mean are permuted within each group.
-    """
     single, by_size = [], dict[int, list[NDArray[np.intp]]]()
-    for group in rows_of_groups(groups):
+    for group in rows_of_groups(np.unique(groups, return_inverse=True)[1]):
         if np.ptp(values[group]) == 0.0:
             single.append(group)
         else:
             by_size.setdefault(len(group), []).append(group)
     blocks = [np.array(members) for members in by_size.values() if len(members) >= FEWEST_OF_A_SIZE]
     others = [group for members in by_size.values() if len(members) < FEWEST_OF_A_SIZE for group in members]
-    # one label of each group for all its rows, and means for the rows of the others
-    exchanged = [(group, np.zeros(len(group))) for group in single]
-    exchanged += [(group, values[group] - values[group].mean()) for group in others]
+    relabel = _with_share if len(np.unique(values)) == 2 else _with_mean
     columns = np.empty((len(values), count))
     for column in range(count):
         for block in blocks:
             columns[block, column] = values[random.permuted(random.permutation(block), axis=1)]
-        for start, stop in ((0, len(single)), (len(single), len(exchanged))):
-            chosen = exchanged[start:stop]
-            for (group, deviations), other in zip(chosen, random.permutation(stop - start).tolist(), strict=True):
-                centre = values[chosen[other][0]].mean()
-                columns[group, column] = centre + random.permutation(deviations)
+        for group, other in zip(single, random.permutation(len(single)).tolist(), strict=True):
+            columns[group, column] = values[single[other][0]]
+        for group, other in zip(others, random.permutation(len(others)).tolist(), strict=True):
+            columns[group, column] = relabel(values[group], values[others[other]], random)
     return columns
+
+
+def _with_mean(own: Matrix, other: Matrix, random: np.random.Generator) -> Matrix:
+    """Return the scores of a group in random order, with the mean of another group."""
+    return np.asarray(other.mean() + random.permutation(own - own.mean()))
+
+
+def _with_share(own: Matrix, other: Matrix, random: np.random.Generator) -> Matrix:
+    """Return labels of both classes for a group, with the share of another group, rounded up or down at random."""
+    low, high = float(own.min()), float(own.max())
+    n_high = int(np.mean(other == high) * len(own) + random.random())
+    n_high = min(max(n_high, 1), len(own) - 1)
+    return random.permutation(np.where(np.arange(len(own)) < n_high, high, low))
 
 
 class LinearFold:
