@@ -307,9 +307,12 @@ def test_lists_keep_their_gaps_and_their_texts(ending, tmp_path) -> None:
     assert written["no"].null_count() == N
 
 
-def test_integers_of_more_than_64_bits_are_text_in_json_lines(tmp_path) -> None:
-    pytest.importorskip("polars", minversion="1.20", reason="polars reads them as numbers with a point")
+def test_integers_of_more_than_64_bits_are_text_in_json_lines_or_refused(tmp_path) -> None:
     numbers = [2**63 + 1, 2**65]
     lines = [f'{{"id": {number}, "vector": [1.0, 2.0]}}' for number in numbers]
     (tmp_path / "docs.jsonl").write_text("\n".join(lines))
-    assert open_table(tmp_path / "docs.jsonl").column("id").to_pylist() == [str(number) for number in numbers]
+    try:
+        texts = open_table(tmp_path / "docs.jsonl").column("id").to_pylist()
+    except TableError:
+        texts = "refused"  # by older versions of polars
+    assert texts in ("refused", [str(number) for number in numbers])

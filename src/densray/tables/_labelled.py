@@ -227,7 +227,7 @@ def is_large(table: VectorTable) -> bool:
 def _numbered(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Return the labels of a column as numbers, NaN for missing ones, and the class names."""
     pa = arrow()
-    dtype = named_classes(table.schema, name, pa.array([], table.schema.field(name).type)).type
+    dtype = named_classes(table.schema, name, pa.nulls(0, table.schema.field(name).type)).type
     dtype = dtype.value_type if pa.types.is_dictionary(dtype) else dtype
     if is_number(dtype) or pa.types.is_decimal(dtype):
         parts = [
@@ -251,7 +251,7 @@ def _numbered(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[
 def _order_of(table: VectorTable, name: str) -> list[str]:
     """Return the values of an ordered categorical column in their order; none for other columns."""
     first = next(iter(table.source.batches([name])), None)
-    return [] if first is None else ordered_values(first.column(0))
+    return [] if first is None else ordered_values(table.schema, name, first.column(0))
 
 
 def _by_class(codes: NDArray[np.int64], values: Sequence[Any]) -> tuple[NDArray[np.float64], tuple[str, ...]]:

@@ -253,7 +253,7 @@ class VectorTable:
             )
             if groups is not None and grouping is None:
                 rows = rows.with_named_groups(groups, equal_vectors=True)
-            rows = sort_classes(rows, ordered_values(self.column(name)))
+            rows = sort_classes(rows, ordered_values(self.schema, name, self.column(name)))
             if not rows.class_names:
                 warn_of_missing_codes(rows.y, f"{self.name}, column '{name}'")
             rows = rows.with_equal_vectors_together()

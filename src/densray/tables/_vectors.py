@@ -62,9 +62,13 @@ def named_classes(schema: pa.Schema, name: str, column: Any) -> Any:
     return pa.compute.take(pa.array(names, pa.string()), known)
 
 
-def ordered_values(column: Any) -> list[str]:
+def ordered_values(schema: pa.Schema, name: str, column: Any) -> list[str]:
     """Return the values of an ordered categorical column in their order; none for other columns."""
-    if not arrow().types.is_dictionary(column.type) or not column.type.ordered:
+    if not arrow().types.is_dictionary(column.type):
+        return []
+    # older polars marks the order of an Enum only here
+    enum = any(key.startswith(b"_PL_ENUM_VALUES") for key in schema.field(name).metadata or {})
+    if not column.type.ordered and not enum:
         return []
     chunks = getattr(column, "chunks", [column])
     return [str(value).strip() for value in chunks[0].dictionary.to_pylist()] if chunks else []
