@@ -30,12 +30,15 @@ from densray.metrics import auc, spearman
 from densray.states import (
     Continuations,
     Intervention,
+    InterventionTests,
+    LabelledTexts,
     LayerChange,
     SweepPoint,
     choose_point,
     continuation_log_odds,
     log_perplexity,
     read_states,
+    remove_preference,
 )
 from densray.states._next_tokens import token_costs, under
 from densray.states._removal import learn_changes
@@ -202,6 +205,39 @@ def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path, *, show
                 kept(remover, where, learning.removal(make, layers, in_order=True))
     arrays = {"odds": np.array([odds for odds, _ in found]), "losses": np.array([losses for _, losses in found])}
     np.savez_compressed(raw, keys=json.dumps(keys), share=share, **arrays)
+
+
+def measure_preference(model: Any, tokenizer: Any, folder: Path, raw: Path) -> list[float]:
+    """Measure `remove_preference` as users call it, at its default layers, with and without preserved pairs.
+
+    Returns the share of answers to the definitional prompts that stay correct, for each row of `raw`.
+    """
+    names, share = occupations(folder)
+    words = [word for pair in DEFINING for word in pair]
+    prompts = filled(PROMPTS, names) + filled(PROMPTS, words)
+    asked = Continuations(prompts, " he", " she", [0.0] * len(prompts))
+    texts = held_out_texts(folder, 256)
+    learning = Learning(model, tokenizer, folder)
+    jobs, pairs, ordinary = learning.given
+    preference = Continuations(jobs, " he", " she", [0.0] * len(jobs))
+    templates = [template for template in LEARNED_PROMPTS for _ in range(len(jobs) // len(LEARNED_PROMPTS))]
+    preserved = LabelledTexts(tuple(pairs), tuple(learning.sides))
+    changes: dict[str, Intervention | None] = {"nothing": None}
+    for name, preserve in (("remove_preference", None), ("remove_preference, pairs preserved", preserved)):
+        changes[name], _ = remove_preference(
+            model, tokenizer, preference, ordinary, templates=templates, preserve=preserve,
+            tests=InterventionTests(texts[:2]),
+        )  # fmt: skip
+    odds = np.array([continuation_log_odds(model, tokenizer, asked, change) for change in changes.values()])
+    losses = np.array(
+        [token_costs(model, tokenizer, texts, change, divergence=False)[0] for change in changes.values()]
+    )
+    places = [("none", [], 0.0), *[("upper half, every fourth", list(each.layers), 1.0) for each in changes.values() if each]]
+    keys = [(name, *place) for name, place in zip(changes, places, strict=True)]
+    np.savez_compressed(raw, keys=json.dumps(keys), share=share, odds=odds, losses=losses)
+    answers = odds[:, len(PROMPTS) * len(names) :].reshape(len(odds), -1, 2) > 0.0
+    correct = answers == np.array([True, False])
+    return [float(each[correct[0]].mean()) for each in correct]
 
 
 class Measured:
@@ -608,6 +644,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "figures" in given.parts:
         path = given.out / ("states_removal_second.json" if given.second else "states_removal.json")
         written(path, removal_figures(given.raw, choose=not given.second))
+    if "preference" in given.parts:
+        stayed = measure_preference(model, tokenizer, given.data, given.raw)
+        points = removal_figures(given.raw, choose=False)["points"]
+        written(
+            given.out / f"states_preference{'_second' if given.second else ''}.json",
+            [row | {"correct": share} for row, share in zip(points, stayed, strict=True)],
+        )
     if "steer" in given.parts:
         written(given.out / "states_steering.json", steering(model, tokenizer, given.data))
 

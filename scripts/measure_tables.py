@@ -224,7 +224,7 @@ def _weat(rows: list[Row]) -> str:
 
 def _probabilities(found: dict[str, Any]) -> str:
     lines = [
-        "| seeds | Brier score | without the axis (share of positive words) | log loss | calibration error |",
+        "| seeds | Brier score | Brier score without the axis | log loss | calibration error |",
         "| ---: | ---: | ---: | ---: | ---: |",
     ]
     for count in SEED_COUNTS:

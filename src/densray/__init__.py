@@ -1,6 +1,6 @@
 """Find, measure and remove concepts in embedding spaces.
 
-Three nouns: Rows are labelled vectors, an Axis reads a concept, an Erasure removes it::
+Three main classes: Rows are labelled vectors, an Axis measures a concept, an Erasure removes it::
 
     from densray import Axis, Erasure, load_lexicon, load_space
 
@@ -8,8 +8,8 @@ Three nouns: Rows are labelled vectors, an Axis reads a concept, an Erasure remo
     axis, erasure = Axis.fit(rows), Erasure.fit(rows, "leace")
 
 The stub next to this file, ``__init__.pyi``, lists the public names and the modules they come from. A name is imported
-when it is first used: ``from densray import DensRay`` needs numpy, scipy, scikit-learn and lazy_loader, and nothing
-else, and commands that fit nothing do not wait for them.
+when it is first used: ``from densray import DensRay`` needs only numpy, scipy, scikit-learn and lazy_loader, and
+commands that fit no model do not import these.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class Erasure(AffineMap):
     Attributes
     ----------
     rows : Rows or None
-        The labelled rows it was learned from; None for a rotation or a file.
+        The labelled rows it was learned from. None if it was made by :meth:`of` or loaded from a file.
     more : tuple of Rows
         Other labels of the same vectors that it removes as well.
     kept : tuple of Rows

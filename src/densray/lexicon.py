@@ -50,7 +50,7 @@ class Lexicon:
         How to treat a word with conflicting labels. "drop": leave it out and list it in `dropped`; "error": raise;
         "mean": take the mean.
     neutral : {"drop", "keep"}
-        How to treat neutral entries. An entry is neutral if its label is 0 and all other labels are -1 and 1. Neutral
+        How to treat neutral entries. An entry is neutral if its label is 0 and every other label in the lexicon is -1 or 1. Neutral
         entries are handled before conflicts. If the labels are real scores, or only 0 and 1, then 0 is an ordinary
         label.
     groups : mapping of str to str, optional
@@ -170,7 +170,7 @@ class Lexicon:
         name: str = "word lists",
         conflicts: Conflicts = "drop",
     ) -> Lexicon:
-        """Return the lexicon of two word lists, 1 and -1: files with a word per line, or lists of words.
+        """Make a lexicon from two word lists, labelled 1 and -1. Each is a list, or a file with one word per line.
 
         Lines that begin with `comment` are skipped. By default no line is a comment.
         """
@@ -304,12 +304,12 @@ class Lexicon:
         return self._with(self.words, sides_of(self.labels))
 
     def without(self, words: Iterable[str], *, any_case: bool | None = False) -> Lexicon:
-        """Return the lexicon without these words, whether their parts are joined by a space or an underscore."""
+        """Return the lexicon without these words; ``"ice cream"`` also removes ``"ice_cream"``."""
         barred = {spelling_key(word, any_case=any_case) for word in words}
         return self._where(np.array([spelling_key(word, any_case=any_case) not in barred for word in self.words]))
 
     def spelled_as(self, space: WordSpace) -> Lexicon:
-        """Return the lexicon with words in the spelling of a space, if they are missing there and only case differs.
+        """Replace words that a space has only in another capitalisation by the spelling of the space.
 
         >>> from densray import WordSpace
         >>> Lexicon({"Good": 1, "bad": -1}).spelled_as(WordSpace(["good", "bad"], [[1, 0], [0, 1]])).words

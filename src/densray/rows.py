@@ -386,7 +386,7 @@ class Rows:
         return replace(self, y=np.clip(self.y, *plausible_range(self.y)), clipped_labels=given)
 
     def mixed(self) -> Rows:
-        """Return the rows with the two classes alternating evenly, each in its own order; scores keep their order."""
+        """Interleave the two classes evenly, keeping the order within each. Rows with scores are returned unchanged."""
         if not self.is_binary:
             return self
         shares = np.empty(len(self.y))

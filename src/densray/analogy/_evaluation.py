@@ -93,8 +93,8 @@ def evaluate_analogies(
 
     ``"user"`` is equivalent to ``solver.fit(all other pairs).predict(query)``. ``"paper"`` is the protocol of Dufter &
     Schütze (2019), section 4: solvers learn from the first answers of all other pairs, without any word of the pair
-    asked. If answers repeat, this removes exactly the correct answer from the examples, so that a solver can
-    recognise it by its absence. Do not use it to compare solvers that count the words of the examples, such as
+    asked. If several pairs share an answer, all examples with the correct answer are left out, so a solver can
+    recognise it because it is missing. Do not use it to compare solvers that count the words of the examples, such as
     `IntRank`.
     """
     return compare_solvers(

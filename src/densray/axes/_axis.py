@@ -90,7 +90,7 @@ class Axis:
     label_names : pair of str or None
         Names of the low and the high end.
     seeds : Rows or None
-        The words that define the two ends, if the axis was fitted on rated rows plus seed words.
+        If the axis was fitted to ratings and seed words together: the seed words. Otherwise None; see `rows`.
     fitted_on : int or None
         Number of table rows, if the axis was fitted block by block (`rows` is then None); otherwise None.
     sampled : Axis or None
@@ -234,7 +234,7 @@ class Axis:
 
     @property
     def fitted_rows(self) -> FittedRows | None:
-        """Marks of the rows that the axis was fitted on, which recognise them in a table, with their held-out scores.
+        """Fingerprints of the training rows and their held-out scores, to recognise these rows in a table.
 
         None for words, for an axis fitted block by block, and for an axis saved without errors.
         """
@@ -357,7 +357,7 @@ class Axis:
 
     @property
     def verdict(self) -> Verdict | None:
-        """How far to trust the axis, from :meth:`diagnose`; None if an axis was saved or made without seeds."""
+        """How far to trust the axis, from :meth:`diagnose`. None for an axis from :meth:`of` or saved without errors."""
         if self.rows is None and self.sampled is None:
             return self._verdict
         return self.diagnose().verdict

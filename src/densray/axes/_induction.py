@@ -51,8 +51,8 @@ class Induction(Result):
     labels : dict
         The labels of the seeds.
     verdict : Verdict or None
-        How far the axis can be trusted, without the permutation test of :func:`densray.axes.diagnose`. None if the axis
-        was saved without errors.
+        How far the axis can be trusted: the grade of :func:`densray.axes.diagnose`, without its search for seeds that
+        contradict the rest. None if the axis was saved without errors.
     even_odds : float or None
         The score at which the probability is one half. Neutral words have this score, which is not 0.
     citation : Citation or None

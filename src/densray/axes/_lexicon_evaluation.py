@@ -272,7 +272,7 @@ def evaluate_induction(
     space : WordSpace
     lexicon : Lexicon, or sequence of Lexicon
         The training words. Without `test`, some of them are held out. If there are several lexicons, each is split on
-        its own, and the result is a survey with the mean over lexicons.
+        its own, and the result lists each lexicon and the mean over them.
     test : Lexicon, optional
         The gold labels, for one lexicon.
     methods : sequence of str

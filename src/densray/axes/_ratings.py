@@ -211,8 +211,8 @@ def evaluate_ratings(
     method : str or rotation, default="auto"
         Used if a lexicon is given.
     phrases : {"missing", "mean"}, default="missing"
-        How to treat an item of several words that the space does not have: as missing, or the mean of its words at unit
-        length where the space has all of them.
+        How to treat an item of several words that the space does not have. ``"missing"``: leave it out. ``"mean"``: use
+        the mean of its words at unit length, if the space has all of them.
     options : AxisOptions, optional
     **choices
         Fields of :class:`densray.axes.AxisOptions` by name, such as ``any_case=True``.

@@ -68,7 +68,7 @@ def fit_axis(
         held-out results are those of the rated items; see :class:`densray.rotations.SeededRidge`.
     method : str or rotation, default="auto"
     n_components : int, optional
-        Number of axes to keep (default: all, a lossless rotation).
+        Number of axes to keep. The first is the concept, and the others complete the coordinate system (default: all).
     judge : bool, default=True
         Whether to diagnose the axis, and to save errors, calibration and verdict with it.
     pairs : pairs of words, optional

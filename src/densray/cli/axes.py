@@ -82,7 +82,8 @@ def fit(
     ratings: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="A file of items rated by people. The LEXICON gives the two ends of the scale."
+            metavar="FILE",
+            help="A file of items rated by people. The axis is fitted to them and to the LEXICON, the two ends.",
         ),
     ] = None,
     encoder: Encoder = None,
@@ -92,7 +93,8 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Number of axes to save. Default: all, one per dimension of the vectors. The first is the concept.",
+            help="Number of axes to save. The first is the concept. The others only complete the coordinate system "
+            "that densray rotate needs. Default: all.",
         ),
     ] = None,
     judge: Annotated[
@@ -109,8 +111,8 @@ def fit(
     """Find the axis of labelled words or documents, save it, and report how far it can be trusted.
 
     For words, give a space and a LEXICON. For documents, give a table and --label-column. With more than two classes,
-    each class gets its own axis. To fit an axis on words and score documents with it later, give a table and a LEXICON
-    (and --encoder, if the table does not record its encoder).
+    each class gets its own axis. To fit an axis on words and later score documents, give the table and a LEXICON: the
+    words are then encoded as the documents were (--encoder, if the table does not record its encoder).
 
     With --ratings, the words define the two ends of a scale, and a few items rated by people adjust the axis.
 
@@ -331,7 +333,13 @@ def score(
     ] = None,
     cluster: Cluster = None,
     overwrite: Overwrite = False,
-    details: Annotated[bool, typer.Option("--details", help="With --by: also show means and standard errors.")] = False,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="With --by: also show the mean of each group and its standard error.",
+        ),
+    ] = False,
 ) -> None:
     """Score words or documents on an axis: score, standard error, probability.
 

@@ -343,8 +343,8 @@ def evaluate_analogy(
         str,
         typer.Option(
             metavar="user|paper",
-            help="Pairs that train each question. user (as in your own use): all other pairs. paper: only pairs that "
-            "share no word with the question.",
+            help="Pairs that a solver learns from for each question. user: all other pairs, as in normal use. "
+            "paper: only pairs that share no word with the question.",
         ),
     ] = "user",
     categories: Annotated[

@@ -126,7 +126,7 @@ class LexiconOptions:
         str | None,
         typer.Option(
             metavar="LOW,HIGH",
-            help="Names of the two ends, the low end first. If the labels are two names, give these.",
+            help="Names of the two ends, the low end first. If the label column holds names, give the two names in it.",
         ),
     ] = None
     word_column: Annotated[
@@ -259,7 +259,7 @@ class TableOptions:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Text column. Texts serve as row names; rows to hold out together are suggested from them.",
+            help="Text column. Its texts are used as row names, and to suggest which rows to hold out together.",
         ),
     ] = None
     vector_column: Annotated[
@@ -338,7 +338,7 @@ class AxisFlags:
         bool | None,
         typer.Option(
             "--clip-labels/--keep-labels",
-            help="Move extreme numeric labels to the end of the range of the others. Default: only with --method auto.",
+            help="Set extreme numeric labels to the nearest ordinary label. Default: only with --method auto.",
             show_default=False,
         ),
     ] = None

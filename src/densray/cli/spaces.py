@@ -227,8 +227,8 @@ def erase(
         str | None,
         typer.Argument(
             metavar="LEXICON",
-            help="What to remove: labelled words (a file or data set), a concept of several word lists (gender, or a "
-            "TOML file), a saved erasure, or a saved axis. Or give --high and --low.",
+            help="What to remove: labelled words (a file or data set), a concept described by several word lists (the "
+            "built-in gender, or a TOML file), a saved erasure, or a saved axis. Or give --high and --low.",
         ),
     ] = None,
     remover: Annotated[
@@ -243,7 +243,12 @@ def erase(
     ] = None,
     n_axes: Annotated[
         int | None,
-        typer.Option("--n-axes", min=1, metavar="N", help="Number of axes to remove, if a saved axis is given."),
+        typer.Option(
+            "--n-axes",
+            min=1,
+            metavar="N",
+            help="For a saved axis: number of its axes to remove, from the first (the concept) on.",
+        ),
     ] = None,
     keep: Annotated[
         str | None,

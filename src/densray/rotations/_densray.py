@@ -31,7 +31,7 @@ MAPPED_ROWS = 200_000
 class DensRay(AdditiveRotation):
     r"""Rotation whose first axes represent the concept, computed in closed form.
 
-    The axes maximise the spread of unlike pairs relative to the spread of like pairs,
+    The axes maximise the spread of pairs with different labels minus the spread of pairs with equal labels,
 
     .. math::
         \max_{Q^\top Q = I} \operatorname{tr} Q^\top A\, Q, \qquad

@@ -85,8 +85,8 @@ class PairDirection(Rotation):
     .. math::
         \max_{\|q\| = 1} \sum_{(v, w)} (q^\top d_{vw})^2
 
-    over pairs of unlike words within one group (he – she, king – queen), as Bolukbasi et al. [1]_ find the gender
-    direction; without groups, over all unlike pairs.
+    over pairs of words with different labels in the same group (he and she are one group, king and queen another), as
+    Bolukbasi et al. [1]_ find the gender direction. Without groups, the sum runs over all pairs with different labels.
 
     Parameters
     ----------

@@ -61,9 +61,9 @@ class LinearRotation(Rotation):
     .. math::
         q = w / \|w\|, \qquad w \text{ the coefficients of the fitted model},
 
-    completed to an orthogonal basis by one Householder reflection. Further axes come from repeating the fit in the
-    complement of the earlier ones, until nothing is left to fit there: the coefficients vanish, or the rows no longer
-    differ. Axes after that complete the basis, with a warning.
+    completed to an orthogonal basis by one Householder reflection. To find further axes, the fit is repeated
+    after removing the axes found so far, until the model finds nothing more: its coefficients vanish, or the rows no
+    longer differ. Axes after that complete the basis, with a warning.
 
     Parameters
     ----------

@@ -295,7 +295,7 @@ class VectorTable:
 
 
 def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_rows: BadRows = "error") -> VectorTable:
-    """Return the table of a file, of a folder of shards, or of an object of another library.
+    """Open a table from a file, a folder of part files, or a data frame of another library.
 
     Parameters
     ----------
@@ -306,9 +306,9 @@ def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_r
         An object: anything with the Arrow C stream interface (pyarrow, polars, pandas, DuckDB, LanceDB, datasets), a
         polars LazyFrame, or gensim KeyedVectors.
     vectors : str or sequence of str, optional
-        Column of the vectors, the common prefix of numbered columns, or these columns (default: the only column of
-        lists of numbers or the only run of numbered columns, in the order of their numbers; an error if there are other
-        candidates).
+        The column of vectors, a prefix such as ``"v"`` for the columns ``v0``, ``v1`` …, or a list of columns. By
+        default it is detected: the only column of lists of numbers, or the only run of numbered columns in the order of
+        their numbers. If there are several candidates, an error is raised.
     bad_rows : {"error", "skip"}, default="error"
         Whether a missing, non-finite or differently sized vector is an error. Skipped rows stay in the table
         without a vector: they are not used for fitting, and get no score.
