@@ -357,7 +357,7 @@ class Axis:
 
     @property
     def verdict(self) -> Verdict | None:
-        """How far to trust the axis, from :meth:`diagnose`. None for an axis from :meth:`of` or saved without errors."""
+        """How far to trust the axis, from :meth:`diagnose`. None after :meth:`of`, or if saved without errors."""
         if self.rows is None and self.sampled is None:
             return self._verdict
         return self.diagnose().verdict
