@@ -51,8 +51,8 @@ class Lexicon:
         "mean": take the mean.
     neutral : {"drop", "keep"}
         How to treat neutral entries. An entry is neutral if its label is 0 and every other label in the lexicon is -1
-        or 1. Neutral entries are handled before conflicts. If the labels are real scores, or only 0 and 1, then 0 is an ordinary
-        label.
+        or 1. Neutral entries are handled before conflicts. If the labels are real scores, or only 0 and 1, then 0 is an
+        ordinary label.
     groups : mapping of str to str, optional
         The group of each word. Words of one group are always held out together. A word without a group is held out
         alone.
