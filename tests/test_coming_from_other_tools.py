@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import polars
 import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from densray import DensRay, Lexicon, WordSpace, diagnose, fit_axis, induce, load_space
+from densray import Axis, DensRay, Erasure, Lexicon, Rows, WordSpace, diagnose, fit_axis, induce, load_space
 from densray.debiasing import association, rnsb, sentiment_bias, weat
-from densray.errors import SpaceError
+from densray.errors import SpaceError, VectorError
 from densray.rotations import make_rotation
 from planted import planted_space
 
@@ -100,6 +103,52 @@ def test_a_pandas_frame_of_texts_and_vectors_has_the_texts_as_words() -> None:
     frame["more"] = ["a", "b"]
     with pytest.raises(SpaceError, match="no column 'word'"):
         WordSpace.from_frame(frame)
+
+
+def columns_of(X: np.ndarray) -> dict[str, Any]:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    lists = polars.Series(X.tolist())
+    return {
+        "pandas, arrays": pandas.Series(list(X)),
+        "pandas, lists, filtered": pandas.Series([[0.0], *X.tolist()])[1:],
+        "object array": pandas.Series(list(X)).to_numpy(),
+        "polars, lists": lists,
+        "polars, arrays": lists.cast(polars.Array(polars.Float64, X.shape[1])),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", ["pandas, arrays", "pandas, lists, filtered", "object array", "polars, lists", "polars, arrays"]
+)
+def test_a_column_of_vectors_is_fitted_and_scored_as_a_matrix(kind: str) -> None:
+    y = np.repeat([-1.0, 1.0], 20)
+    X = np.random.default_rng(0).normal(size=(40, 5)) + y[:, None]
+    column, ours = columns_of(X)[kind], DensRay().fit(X, y)
+    theirs = DensRay().fit(column, y)
+    np.testing.assert_array_equal(theirs.components_, ours.components_)
+    np.testing.assert_array_equal(theirs.transform(column), ours.transform(X))
+    rows = Rows.from_arrays(column, y)
+    np.testing.assert_array_equal(rows.X, X)
+    axis = Axis.fit(rows)
+    np.testing.assert_array_equal(axis.score(column).score, axis.score(X).score)
+    erasure = Erasure.fit(rows)
+    np.testing.assert_array_equal(erasure.apply(column), erasure.apply(X))
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([[1.0, 2.0], [1.0]], r"row 1 .*has a vector of 1 numbers, and an earlier row a vector of 2"),
+        ([[1.0, 2.0], None], r"the vector of row 1 .*is missing"),
+        ([[1.0, 2.0], "text"], r"row 1 .*has 'text'"),
+    ],
+)
+def test_a_column_whose_vectors_do_not_fit_is_a_named_error(cells: list[Any], message: str) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    with pytest.raises(VectorError, match=message):
+        DensRay().fit(pandas.Series(cells, dtype=object), [1, -1])
+    with pytest.raises(VectorError, match=message):
+        Axis.of(DensRay().fit(np.eye(2), [1, -1])).score(pandas.Series(cells, dtype=object))
 
 
 def test_published_names_are_the_measures() -> None:
