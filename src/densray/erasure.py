@@ -46,7 +46,7 @@ from densray.removers import (
 from densray.report import Input, Provenance
 from densray.rotations import LinearRotation
 from densray.rows import Rows
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space, is_space
 from densray.streaming import Rewritten, rewrite_space
 from densray.tables import (
     SAMPLED_ROWS,
@@ -551,7 +551,7 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
         Parameters
         ----------
         path : path
-        space : WordSpace, path or name of a data set, optional
+        space : WordSpace or KeyedVectors, path or name of a data set, optional
             The space it will be applied to. An error is raised unless the erasure was learned on this space, on a part
             of it, or on a larger version of it.
         any_space : bool, default=False
@@ -563,6 +563,7 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
         record = SpaceRecord.from_contents(contents, width)
         if isinstance(space, str | Path):
             space = None if any_space or record is None else record.open_part(space)
+        space = None if space is None else as_space(space)
         if space is not None and space.width != width:
             raise PersistenceError(
                 f"{path} was fitted on vectors of width {width}; '{space.name}' has width {space.width}. Use the space "
@@ -625,11 +626,11 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
 
         Parameters
         ----------
-        target : array, WordSpace, table, str or path, or States
+        target : array, WordSpace or KeyedVectors, table, str or path, or States
             An array (NumPy, PyTorch, CuPy, memory map) gives an array of the same kind and precision. A space gives a
-            space, and hidden states give hidden states. A table (a frame of polars or pandas, a ``pyarrow.Table``, …;
-            see :func:`densray.tables.open_table`) comes back with its vectors replaced, or is written to `output`. A
-            file of a space, or the name of a data set, is rewritten block by block to `output`.
+            WordSpace, and hidden states give hidden states. A table (a frame of polars or pandas, a ``pyarrow.Table``,
+            …; see :func:`densray.tables.open_table`) comes back with its vectors replaced, or is written to `output`.
+            A file of a space, or the name of a data set, is rewritten block by block to `output`.
         output : path, optional
             The file to write, or a folder for the shards of a table.
         keep : iterable of str
@@ -644,8 +645,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             For a file: ``overwrite`` and ``progress``. For the file of a space, also ``normalize``, ``limit``,
             ``format`` and other options of :func:`densray.streaming.rewrite_space`.
         """
-        if isinstance(target, WordSpace):
-            return target.erased(self, keep=keep, equalize=equalize, strength=strength)
+        if is_space(target):
+            return as_space(target).erased(self, keep=keep, equalize=equalize, strength=strength)
         if isinstance(target, str | Path):
             if output is None:
                 raise TaskError(

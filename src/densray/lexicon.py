@@ -27,12 +27,11 @@ from densray.errors import Advice, Argument, LexiconError, name_some
 from densray.folds import draw_test_words
 from densray.groups import check_named_groups, number_groups, propose_groups
 from densray.rows import Rows, sides_of, warn_of_missing_codes
+from densray.space import WordSpace, as_space
 from densray.spelling import spelling_key
 
 if TYPE_CHECKING:
     import polars
-
-    from densray.space import WordSpace
 
 __all__ = ["Dropped", "Lexicon", "column_names", "read_words", "split_words"]
 
@@ -315,6 +314,7 @@ class Lexicon:
         >>> Lexicon({"Good": 1, "bad": -1}).spelled_as(WordSpace(["good", "bad"], [[1, 0], [0, 1]])).words
         ('good', 'bad')
         """
+        space = as_space(space)
         rows = space.locate(self.words, any_case=True).tolist()
         words = tuple(word if row < 0 else space.words[row] for word, row in zip(self.words, rows, strict=True))
         if words == self.words:
@@ -389,7 +389,7 @@ class Lexicon:
 
         Parameters
         ----------
-        space : WordSpace
+        space : WordSpace or KeyedVectors
         any_case : bool, optional
             How to treat a word that the space has only in other capitalisations. None: take that spelling if there is
             exactly one; `rows.other_case` names such words. True: take the first. False: the word is missing.

@@ -37,7 +37,7 @@ from densray.metrics import (
 from densray.progress import Progress, part_of
 from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons, show_share
 from densray.rotations import METHODS
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 #: The four methods of the paper, and further ones.
 DEFAULT_METHODS = (*PAPER_METHODS, "mean-difference", "ridge")
@@ -269,7 +269,7 @@ def evaluate_induction(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     lexicon : Lexicon, or sequence of Lexicon
         The training words. Without `test`, some of them are held out. If there are several lexicons, each is split on
         its own, and the result is a survey with the mean over lexicons.
@@ -295,6 +295,7 @@ def evaluate_induction(
     >>> result.score("ridge").tau > 0.65
     True
     """
+    space = as_space(space)
     protocol, methods = protocol or Protocol(), check_methods(methods)
     if isinstance(lexicon, Lexicon):
         return _evaluate(space, lexicon, test, methods, protocol, groups, progress, journal)
@@ -412,6 +413,7 @@ def repeat_induction(
     progress : callable, optional
         Called with the methods done and their number, over all splits.
     """
+    space = as_space(space)
     if repeats < 2:
         raise TaskError(Argument("repeats", repeats), " is too small. A standard deviation needs at least 2 splits.")
     protocol, methods = protocol or Protocol(), check_methods(methods)

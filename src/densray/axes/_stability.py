@@ -19,7 +19,7 @@ from densray.metrics import kendall_tau
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, best_cells, show_share
 from densray.rows import Rows
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 #: Sizes of the training lexicon: 2^7 to 2^12.
 DEFAULT_SIZES = (128, 256, 512, 1024, 2048, 4096)
@@ -127,7 +127,7 @@ def evaluate_stability(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     lexicon : Lexicon
         The training words. Without `test`, some of them are held out.
     test : Lexicon, optional
@@ -145,6 +145,7 @@ def evaluate_stability(
     journal : Journal, optional
         Stores the results of each sample until the run is done; see `densray.journal`.
     """
+    space = as_space(space)
     protocol, methods = protocol or Protocol(), check_methods(methods)
     provenance = Provenance.begin(seed=protocol.random_state)
     data = TrainTest.of(space, lexicon, test, protocol=protocol)
