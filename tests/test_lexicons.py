@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from densray import lexicons
 from densray.datasets import load_lexicon
-from densray.errors import DensRayError, EncodingDetectedWarning, LexiconError
+from densray.errors import DensRayError, EncodingDetectedWarning, HeaderDetectedWarning, LexiconError
 from densray.lexicon import Lexicon
 
 
@@ -331,7 +331,8 @@ def test_columns_by_number_find_the_line_that_names_them(tmp_path: Path) -> None
     path = tmp_path / "table.csv"
     path.write_text("Id;Begriff;Valence (M)\n1;gut;2\n2;schlecht;-2\n", encoding="utf-8")
     for columns in ((1, 2), ("1", "2")):
-        lexicon = Lexicon.read(path, word_column=columns[0], label_column=columns[1])
+        with pytest.warns(HeaderDetectedWarning, match="line 1: 'Id;Begriff;Valence"):
+            lexicon = Lexicon.read(path, word_column=columns[0], label_column=columns[1])
         assert dict(lexicon.items()) == {"gut": 2.0, "schlecht": -2.0}
     with pytest.raises(LexiconError, match="line 1: label 'Valence"):
         Lexicon.read(path, word_column=1, label_column=2, header=False)

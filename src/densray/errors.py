@@ -29,6 +29,7 @@ __all__ = [
     "DeviceMemoryError",
     "EncodingDetectedWarning",
     "FormatError",
+    "HeaderDetectedWarning",
     "LabelError",
     "LexiconError",
     "Message",
@@ -264,6 +265,10 @@ class CoverageWarning(Message, UserWarning):
 
 class EncodingDetectedWarning(Message, UserWarning):
     """A text file was not UTF-8 and was read in a detected encoding."""
+
+
+class HeaderDetectedWarning(Message, UserWarning):
+    """The first line of a lexicon file was read as the names of its columns."""
 
 
 class MissingCodeWarning(Message, UserWarning):

@@ -134,7 +134,8 @@ class Lexicon:
         delimiter : str, optional
             Tab, semicolon, comma or space (default: detected from the first line).
         header : bool, optional
-            Whether the first line names the columns (default: detected).
+            Whether the first line names the columns (default: detected; with a warning, if its names are not the usual
+            ones).
         encoding : str
         label_names : pair of str, optional
             Names of the labels -1 and 1 in the file, such as ``("poor", "rich")``; ``negative`` and ``positive`` are
