@@ -170,9 +170,9 @@ class Lexicon:
         name: str = "word lists",
         conflicts: Conflicts = "drop",
     ) -> Lexicon:
-        """Return the lexicon of two word lists, 1 and -1: files with a word per line, or lists of words.
+        """Return the lexicon of two word lists, 1 and -1: files, or lists of words.
 
-        Lines that begin with `comment` are skipped. By default no line is a comment.
+        A file has a word per line, or one line of words between commas, semicolons, tabs or spaces. Lines that begin with `comment` are skipped. By default no line is a comment.
         """
         entries = [(word, 1.0) for word in read_words(positive, comment=comment, encoding=encoding)]
         entries += [(word, -1.0) for word in read_words(negative, comment=comment, encoding=encoding)]
