@@ -257,6 +257,35 @@ def test_a_csv_file_without_numbered_columns_says_how_to_name_them(header: str, 
         read_space(path)
 
 
+@pytest.mark.parametrize(("delimiter", "decimal"), [(",", "."), (";", "."), (";", ","), ("\t", ".")])
+def test_a_csv_file_of_words_and_numbers_needs_no_column_names(delimiter: str, decimal: str, tmp_path: Path) -> None:
+    vectors = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
+    lines = [[word, *map(str, vector)] for word, vector in zip(WORDS[:5], vectors.tolist(), strict=True)]
+    path = tmp_path / "vectors.csv"
+    path.write_text("\n".join(delimiter.join(line).replace(".", decimal) for line in lines), encoding="utf-8")
+    space = load_space(path)
+    assert list(space.words) == WORDS[:5]
+    np.testing.assert_array_equal(space.vectors, vectors)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("i,word,freq,d0,d1\n0,good,9,0.5,1\n", r"line 1: 'i', 'freq' are named next to 2 numbered.*'word'"),
+        ("word,freq,d0,d1\ngood,9,0.5,1\n", r"line 1: 'freq' is named next to 2 numbered columns \('d0' to 'd1'\)"),
+        ("text,label,d0,d1\ngood,x,0.5,1\n", r"'text', 'label' are named.* all columns but the words and"),
+        ("0,good,0.5,1\n1,bad,0.25,2\n", r"line 1: '0,good,0.5,1' does not number the columns"),
+        ("\x00\x01 no vectors", r"byte 0: '\\x00\\x01 no vectors\\n' is not a known format"),
+    ],
+)
+def test_a_csv_file_that_cannot_be_read_says_why_without_bytes(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "vectors.csv"
+    path.write_text(f"{text}\n", encoding="utf-8")
+    with pytest.raises(FormatError, match=message) as caught:
+        read_space(path)
+    assert "b'" not in str(caught.value)
+
+
 def test_an_erasure_of_fifteen_words_measures_what_it_can(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     high, low = ",".join(HIGH), ",".join(LOW[:7])
     target = str(folder / "clean.densray")

@@ -299,7 +299,7 @@ class JsonObject(list[tuple[str, object]]):
 
 
 def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, encoding: str = "utf-8") -> list[str]:
-    """Return the words of a list, or of a file: one per line, or all in its only line, separated as in `split_words`."""
+    """Return the words of a list, or of a file: one per line, or all in one line, separated as in `split_words`."""
     if not isinstance(source, str | PathLike):
         return list(source)
     words = TextFile(source, encoding=encoding, error=LexiconError).words(comment=comment)

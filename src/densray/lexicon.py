@@ -172,7 +172,8 @@ class Lexicon:
     ) -> Lexicon:
         """Return the lexicon of two word lists, 1 and -1: files, or lists of words.
 
-        A file has a word per line, or one line of words between commas, semicolons, tabs or spaces. Lines that begin with `comment` are skipped. By default no line is a comment.
+        A file has a word per line, or one line of words between commas, semicolons, tabs or spaces. Lines that begin
+        with `comment` are skipped. By default no line is a comment.
         """
         entries = [(word, 1.0) for word in read_words(positive, comment=comment, encoding=encoding)]
         entries += [(word, -1.0) for word in read_words(negative, comment=comment, encoding=encoding)]
