@@ -18,7 +18,16 @@ from densray._threads import ignored_warnings
 from densray.affine import AffineMap, HasAxes, check_leaves_something, equalized, erasing
 from densray.axes import SpaceRecord, inputs_of
 from densray.datasets import load_space
-from densray.errors import Advice, Argument, PersistenceError, SignalWarning, TaskError, VectorError, load_extra
+from densray.errors import (
+    Advice,
+    Argument,
+    PersistenceError,
+    SignalWarning,
+    TaskError,
+    VectorError,
+    load_extra,
+    one_line,
+)
 from densray.folds import fold_numbers
 from densray.persistence import format_of, read_tensors, write_tensors
 from densray.probes import MODELS, Model
@@ -136,6 +145,14 @@ class Erasure(AffineMap):
     _stored: Remains | None = field(default=None, repr=False)
     _space: SpaceRecord | None = field(default=None, repr=False)
     _encoder: EncoderRecord | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        rows, (width, n_axes) = self.rows, self.left.shape
+        learned = "" if rows is None else f" from {len(rows):,} rows"
+        concept = "" if rows is None else f" of '{one_line(rows.concept, width=40)}'"
+        known = next(iter(self._measured.values()), self._stored)
+        found = "" if known is None else f". {known.headline}"
+        return f"Erasure{concept} by {self.method}{learned}: removes {n_axes} of {width:,} dimensions{found}"
 
     @classmethod
     def fit(

@@ -14,7 +14,7 @@ from densray._arrays import to_host
 from densray._files import Contents
 from densray._vocabulary import unit_rows
 from densray.affine import AffineMap
-from densray.errors import TaskError
+from densray.errors import TaskError, one_line
 from densray.metrics import Interval, auc, auc_interval
 from densray.probes import MODELS, Model, Recovery, mean_recovery, recovery, transfer_scores
 from densray.report import Column, Table, show_estimate, show_number
@@ -127,6 +127,15 @@ class Remains:
     learned_from: int = 0
     tested_on: int = 0
     reason: str = ""
+
+    def __repr__(self) -> str:
+        probe = next((each for each in self.probes if each.model == "linear" and not each.kept), None)
+        figures = (
+            ""
+            if probe is None
+            else f" (linear AUC {probe.before.auc:.2f} before, {probe.after.auc:.2f} after, {self.tested_on:,} rows)"
+        )
+        return f"Remains: {one_line(self.headline, width=120)}{figures}"
 
     def __getitem__(self, key: str | tuple[str, str]) -> ProbeResult:
         """Return the result of a model, or of labels and a model: ``remains["source", "linear"]``."""

@@ -127,6 +127,14 @@ class Axis:
     fitted_on: int | None = None
     sampled: Axis | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        concept = f" '{self.concept}'" if self.concept else ""
+        n_rows = self.fitted_on or (None if self.rows is None else len(self.rows))
+        rows = "" if n_rows is None else f"{n_rows:,} {self.noun}s × "
+        verdict = self._verdict if self._diagnosis is None else self._diagnosis.verdict
+        known = "" if verdict is None else f", {verdict.line}"
+        return f"Axis{concept} by {self.method}: {rows}{self.width:,} dimensions{known}"
+
     # -- finding -------------------------------------------------------------------------------------------------------
 
     @classmethod

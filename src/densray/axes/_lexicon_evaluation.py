@@ -113,6 +113,13 @@ class LexiconInduction(Result):
     n_groups: int | None = None
     proposal: GroupProposal | None = None
 
+    def __repr__(self) -> str:
+        best = max(self.scores, key=lambda score: score.tau)
+        return (
+            f"LexiconInduction of '{self.lexicon}' in '{self.space}': {self.n_training:,} training and {self.n_test:,} "
+            f"test words, highest τ {best.tau:.3f} ({best.method})"
+        )
+
     def score(self, method: str) -> MethodScore:
         """Return the scores of one method."""
         for score in self.scores:
@@ -171,6 +178,10 @@ class InductionSurvey(Result):
     macro_means: Mapping[str, float]
     results: tuple[LexiconInduction, ...]
 
+    def __repr__(self) -> str:
+        best = max(self.macro_means, key=self.macro_means.__getitem__)
+        return f"InductionSurvey: {len(self.results):,} lexicons, highest mean τ {self.macro_means[best]:.3f} ({best})"
+
     def tables(self) -> list[Table]:
         """Return τ by lexicon and method, then the table of each lexicon."""
         methods = list(self.macro_means)
@@ -203,6 +214,13 @@ class RepeatedInduction(Result):
     space: str
     splits: list[dict[str, Any]]
     results: tuple[LexiconInduction, ...]
+
+    def __repr__(self) -> str:
+        best = max(self.splits, key=lambda row: float(row["mean"]))
+        return (
+            f"RepeatedInduction of '{self.lexicon}' in '{self.space}': {len(self.results):,} splits, highest mean τ "
+            f"{best['mean']:.3f} ({best['method']})"
+        )
 
     def tables(self) -> list[Table]:
         """Return one row per method."""

@@ -79,6 +79,13 @@ class Stability(Result):
     coverage: float
     protocol: Protocol
 
+    def __repr__(self) -> str:
+        best = max(self.scores, key=lambda score: (score.size, score.mean))
+        return (
+            f"Stability of '{self.lexicon}' in '{self.space}': {self.n_samples:,} samples of each size, highest mean τ "
+            f"of {best.size:,} words {best.mean:.3f} ({best.method})"
+        )
+
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping per method and size: ``method``, ``size``, ``mean``, ``std``, ``lowest``."""
         keys = ("method", "size", "mean", "std", "lowest")

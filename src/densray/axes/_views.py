@@ -42,6 +42,11 @@ class AxisChange(Result):
     risen: list[dict[str, Any]]
     fallen: list[dict[str, Any]]
 
+    def __repr__(self) -> str:
+        ends = [", ".join(str(row["word"]) for row in rows[:3]) for rows in (self.risen, self.fallen)]
+        order = f"{self.degrees:.0f}°, rank correlation {self.spearman:.2f}"
+        return f"AxisChange: {order}; risen {ends[0]} …; fallen {ends[1]} …"
+
     def tables(self) -> list[Table]:
         """Return the words that rose, and those that fell."""
         columns: list[Column | str] = ["word", "before", "after", Column("shift", "shift (sd)", decimals=2)]

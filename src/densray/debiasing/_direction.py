@@ -36,8 +36,8 @@ class AnchorGap(Measurement):
     """
 
     anchors: tuple[str, str] = ("", "")
-    words: tuple[str, ...] = ()
-    cosines: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
+    words: tuple[str, ...] = field(default=(), repr=False)
+    cosines: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)), repr=False)
 
     @property
     def gaps(self) -> NDArray[np.float64]:

@@ -144,6 +144,10 @@ class BiasedWords:
     words: tuple[str, ...]
     bias: NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        low, high = self.words[0], self.words[-1]
+        return f"BiasedWords towards {self.poles[0]} or {self.poles[1]}: {len(self.words):,} words from {low} to {high}"
+
     def top(self, count: int) -> tuple[list[str], NDArray[np.bool_]]:
         """Return the `count` most biased words per side, and whether each is on the side of the first pole."""
         if count < 1 or 2 * count > len(self.words):
