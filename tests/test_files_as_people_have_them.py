@@ -294,6 +294,11 @@ def test_an_erasure_of_fifteen_words_measures_what_it_can(folder: Path, capsys: 
     assert remains["tested_on"] >= 6
     assert remains["reason"] is None
     assert all(probe["low"] < probe["after"] < probe["high"] for probe in remains["probes"])
+    assert run(["erase", str(folder / "space.densray"), "--high", high, "--low", low, "-o", target, "--overwrite"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.lower().count("too few rows to say how much is left") == 1
+    linear = next(probe for probe in remains["probes"] if probe["model"] == "linear")
+    assert f"a linear model has AUC {linear['after']:.2f} [{linear['low']:.2f}, {linear['high']:.2f}] (before" in said
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])

@@ -170,12 +170,21 @@ class Remains:
     @property
     def summary(self) -> str:
         """One sentence: how much a linear model and the best nonlinear model still recover."""
+        return self._summarized(after_headline=False)
+
+    @property
+    def details(self) -> str:
+        """The summary as it follows the headline, which already says where there are too few rows."""
+        return self._summarized(after_headline=True)
+
+    def _summarized(self, *, after_headline: bool) -> str:
         if not self.probes:
             return self.reason
         concepts = dict.fromkeys(probe.concept for probe in self.probes)
-        return f"On rows the erasure has not seen: {'. '.join(self._sentence(concept) for concept in concepts)}."
+        sentences = [self._sentence(concept, after_headline=after_headline) for concept in concepts]
+        return f"On rows the erasure has not seen: {'. '.join(sentences)}."
 
-    def _sentence(self, concept: str) -> str:
+    def _sentence(self, concept: str, *, after_headline: bool) -> str:
         """Return a sentence on how well models recover one set of labels."""
         probes = [probe for probe in self.probes if probe.concept == concept]
         linear = [probe for probe in probes if probe.model == "linear"]
@@ -183,9 +192,12 @@ class Remains:
         parts = []
         if linear:
             after, before = linear[0].after, linear[0].before
-            estimate = f"AUC {_show(after)}; before: {show_number(before.auc, 2)}; chance: 0.50"
+            compared = f"before: {show_number(before.auc, 2)}; chance: 0.50"
             verdict = "linear models find it" if linear[0].kept else _linear_verdict(before, after)
-            parts.append(f"{verdict} ({estimate})")
+            if verdict == _UNSURE and after_headline:
+                parts.append(f"a linear model has AUC {_show(after)} ({compared})")
+            else:
+                parts.append(f"{verdict} (AUC {_show(after)}; {compared})")
         if curved:
             strongest, found = max((probe.strongest for probe in curved), key=lambda found: found[1].auc)
             kept = f"{strongest} finds it with AUC {_show(found)}"
