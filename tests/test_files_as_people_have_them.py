@@ -198,6 +198,10 @@ def test_a_file_that_is_not_there_is_told_with_one_full_stop(
         ("debias", "erase"),
         ("nearest", "neighbors"),
         ("plot", "explore"),
+        ("serve", "explore"),
+        ("help", "--help"),
+        ("cite", "diagnose --bibtex"),
+        ("load", "info or densray convert"),
     ],
 )
 def test_a_command_of_another_name_is_suggested_by_its_meaning(
@@ -216,7 +220,10 @@ def test_every_suggested_command_exists_and_no_command_is_hidden_by_a_suggestion
         for one in meant.replace("densray ", "").split(" or "):
             at = root
             for name in one.split():
-                at = at.commands[name]
+                if name.startswith("--"):
+                    assert name in (option for each in at.get_params(at.context_class(at)) for option in each.opts)
+                else:
+                    at = at.commands[name]
 
 
 def vector_tables() -> dict[str, Callable[[pl.DataFrame, pl.DataFrame, Path], object]]:

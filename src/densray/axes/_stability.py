@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from densray._threads import map_parallel
 from densray.axes._lexicon_evaluation import check_methods
-from densray.axes._protocol import Protocol, TrainTest
+from densray.axes._protocol import Protocol, TrainTest, say_ceiling
 from densray.errors import Argument, TaskError
 from densray.journal import Journal
 from densray.lexicon import Lexicon
-from densray.metrics import kendall_tau
+from densray.metrics import kendall_tau, tau_ceiling
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, best_cells, show_share
 from densray.rows import Rows
@@ -65,6 +65,8 @@ class Stability(Result):
     n_samples : int
     coverage : float
         Share of the lexicon that is in the space.
+    tau_ceiling : float
+        The highest τ that the labels of the test words allow.
     protocol : Protocol
     """
 
@@ -77,6 +79,7 @@ class Stability(Result):
     n_test: int
     n_samples: int
     coverage: float
+    tau_ceiling: float
     protocol: Protocol
 
     def __repr__(self) -> str:
@@ -99,7 +102,7 @@ class Stability(Result):
             f"{self.n_test:,} test words; {show_share(self.coverage, 1)} of the lexicon is in {self.space}."
         )
         return [
-            self._table("Mean of Kendall τ", "mean", methods, [note], lowest=False),
+            self._table("Mean of Kendall τ", "mean", methods, [note, say_ceiling(self.tau_ceiling)], lowest=False),
             self._table("Standard deviation of Kendall τ", "std", methods, [], lowest=True),
         ]
 
@@ -188,6 +191,7 @@ def evaluate_stability(
         n_test=len(data.test),
         n_samples=n_samples,
         coverage=data.coverage,
+        tau_ceiling=tau_ceiling(data.test.y),
         protocol=protocol,
         provenance=provenance.finish(
             inputs=[Input.of("space", space), *(Input.of("lexicon", each) for each in (lexicon, test) if each)],
