@@ -133,7 +133,8 @@ class Remains:
         figures = (
             ""
             if probe is None
-            else f" (linear AUC {probe.before.auc:.2f} before, {probe.after.auc:.2f} after, {self.tested_on:,} rows)"
+            else f" (linear AUC {show_number(probe.before.auc, 2)} before, {show_number(probe.after.auc, 2)} after, "
+            f"{self.tested_on:,} rows)"
         )
         return f"Remains: {one_line(self.headline, width=120)}{figures}"
 

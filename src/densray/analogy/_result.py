@@ -149,8 +149,8 @@ class AnalogyResult(Result):
 
     def __repr__(self) -> str:
         pairs = sum(one.pairs for one in self.categories)
-        precision = "no precision" if self.micro is None else f"precision {self.micro:.3f}"
-        return f"AnalogyResult of {self.solver} on '{self.analogies}': {precision}, {pairs:,} pairs"
+        precision = show_number(self.micro)
+        return f"AnalogyResult of {self.solver} on '{self.analogies}': precision {precision}, {pairs:,} pairs"
 
     @classmethod
     def of_categories(

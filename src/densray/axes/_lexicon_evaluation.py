@@ -35,7 +35,7 @@ from densray.metrics import (
     spearman,
 )
 from densray.progress import Progress, part_of
-from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons, show_share
+from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons, show_number, show_share
 from densray.rotations import METHODS
 from densray.space import WordSpace, as_space
 
@@ -117,7 +117,7 @@ class LexiconInduction(Result):
         best = max(self.scores, key=lambda score: score.tau)
         return (
             f"LexiconInduction of '{self.lexicon}' in '{self.space}': {self.n_training:,} training and {self.n_test:,} "
-            f"test words, highest τ {best.tau:.3f} ({best.method})"
+            f"test words, highest τ {show_number(best.tau)} ({best.method})"
         )
 
     def score(self, method: str) -> MethodScore:
@@ -180,7 +180,8 @@ class InductionSurvey(Result):
 
     def __repr__(self) -> str:
         best = max(self.macro_means, key=self.macro_means.__getitem__)
-        return f"InductionSurvey: {len(self.results):,} lexicons, highest mean τ {self.macro_means[best]:.3f} ({best})"
+        mean = show_number(self.macro_means[best])
+        return f"InductionSurvey: {len(self.results):,} lexicons, highest mean τ {mean} ({best})"
 
     def tables(self) -> list[Table]:
         """Return τ by lexicon and method, then the table of each lexicon."""
@@ -219,7 +220,7 @@ class RepeatedInduction(Result):
         best = max(self.splits, key=lambda row: float(row["mean"]))
         return (
             f"RepeatedInduction of '{self.lexicon}' in '{self.space}': {len(self.results):,} splits, highest mean τ "
-            f"{best['mean']:.3f} ({best['method']})"
+            f"{show_number(best['mean'])} ({best['method']})"
         )
 
     def tables(self) -> list[Table]:

@@ -17,7 +17,7 @@ from densray.journal import Journal
 from densray.lexicon import Lexicon
 from densray.metrics import kendall_tau, tau_ceiling
 from densray.progress import Progress
-from densray.report import Column, Input, Provenance, Result, Table, best_cells, show_share
+from densray.report import Column, Input, Provenance, Result, Table, best_cells, show_number, show_share
 from densray.rows import Rows
 from densray.space import WordSpace, as_space
 
@@ -86,7 +86,7 @@ class Stability(Result):
         best = max(self.scores, key=lambda score: (score.size, score.mean))
         return (
             f"Stability of '{self.lexicon}' in '{self.space}': {self.n_samples:,} samples of each size, highest mean τ "
-            f"of {best.size:,} words {best.mean:.3f} ({best.method})"
+            f"of {best.size:,} words {show_number(best.mean)} ({best.method})"
         )
 
     def rows(self) -> list[dict[str, Any]]:

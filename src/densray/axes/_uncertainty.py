@@ -18,6 +18,7 @@ from densray._arrays import HALF_TYPES, float_rows, type_name
 from densray._conversions import as_pandas
 from densray._vocabulary import unit_rows
 from densray.errors import one_line
+from densray.report import show_number
 from densray.rows import Rows
 from densray.statistics import AxisErrors, SeedAngle
 
@@ -73,7 +74,9 @@ class Scores:
             return f"Scores of 0 rows ({listed})"
         ends = [int(np.argmax(self.score)), int(np.argmin(self.score))]
         names = [f" ({one_line(self.names[row], width=30)})" if self.names else "" for row in ends]
-        highest, lowest = (f"{self.score[row]:.2f}{name}" for row, name in zip(ends, names, strict=True))
+        highest, lowest = (
+            f"{show_number(float(self.score[row]), 2)}{name}" for row, name in zip(ends, names, strict=True)
+        )
         return f"Scores of {len(self):,} rows: highest {highest}, lowest {lowest} ({listed})"
 
     def columns(self) -> dict[str, Vector]:

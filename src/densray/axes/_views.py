@@ -13,7 +13,7 @@ from densray._vocabulary import unit_rows
 from densray.axes._evidence import degrees_between
 from densray.axes._induction import Induction
 from densray.errors import TaskError
-from densray.report import Column, Result, Table
+from densray.report import Column, Result, Table, show_number
 from densray.rows import Rows
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class AxisChange(Result):
 
     def __repr__(self) -> str:
         ends = [", ".join(str(row["word"]) for row in rows[:3]) for rows in (self.risen, self.fallen)]
-        order = f"{self.degrees:.0f}°, rank correlation {self.spearman:.2f}"
+        order = f"{show_number(self.degrees, 0)}°, rank correlation {show_number(self.spearman, 2)}"
         return f"AxisChange: {order}; risen {ends[0]} …; fallen {ends[1]} …"
 
     def tables(self) -> list[Table]:
