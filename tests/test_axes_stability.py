@@ -10,7 +10,7 @@ from densray.axes import DEFAULT_SIZES, Protocol, TrainTest, evaluate_stability
 from densray.axes._stability import possible_sizes
 from densray.errors import TaskError
 from densray.figures import to_svg
-from densray.metrics import kendall_tau
+from densray.metrics import kendall_tau, tau_ceiling
 from planted import planted_space
 
 
@@ -30,6 +30,13 @@ def test_mean_and_deviation_are_those_of_the_samples() -> None:
     assert score.mean == pytest.approx(np.mean(score.taus))
     assert score.std == pytest.approx(np.std(score.taus, ddof=1))
     assert score.lowest == min(score.taus)
+
+
+def test_the_highest_possible_tau_is_shown() -> None:
+    space, lexicon = planted_space()
+    result = evaluate_stability(space, lexicon, methods=["ridge"], sizes=[20], n_samples=2)
+    assert result.tau_ceiling == pytest.approx(tau_ceiling(TrainTest.of(space, lexicon).test.y))
+    assert f"τ is at most {result.tau_ceiling:.3f}" in " ".join(result.tables()[0].notes)
 
 
 def test_every_method_sees_the_same_samples_and_the_seed_draws_them() -> None:

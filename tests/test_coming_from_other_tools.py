@@ -2,16 +2,59 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import polars
 import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from densray import DensRay, Lexicon, WordSpace, diagnose, fit_axis, induce, load_space
-from densray.debiasing import association, rnsb, sentiment_bias, weat
-from densray.errors import SpaceError
+from densray import (
+    Axis,
+    DensRay,
+    Erasure,
+    Lexicon,
+    Ratings,
+    Rows,
+    WordSpace,
+    compare_methods,
+    diagnose,
+    evaluate_analogies,
+    evaluate_induction,
+    evaluate_ratings,
+    evaluate_removal,
+    evaluate_retrieval,
+    fit_axis,
+    induce,
+    load_space,
+    open_table,
+)
+from densray.affine import AffineMap
+from densray.analogies import AnalogySet
+from densray.axes import (
+    axis_change,
+    compare_spaces,
+    diagnose_classes,
+    evaluate_stability,
+    mean_scores,
+    repeat_induction,
+)
+from densray.debiasing import (
+    Concept,
+    anchor_gap,
+    association,
+    most_biased,
+    preview_removal,
+    rnsb,
+    sentiment_bias,
+    weat,
+)
+from densray.errors import SpaceError, VectorError
+from densray.report import Result
 from densray.rotations import make_rotation
+from densray.states import InterventionResult, LayerComparison, States, SteeringResult
 from planted import planted_space
 
 takes_any_scores = pytest.mark.skipif(
@@ -93,6 +136,87 @@ def test_results_are_pandas_frames_and_short_to_look_at(planted: tuple[WordSpace
     assert f"{len(space):,} words" in repr(induced)
 
 
+def results_of(space: WordSpace, lexicon: Lexicon) -> list[Any]:
+    """Return one object of every public class of results, except those that need a language model."""
+    high, low = ([word for word, label in lexicon.items() if label == side] for side in (1.0, -1.0))
+    others = tuple(word for word in space.words if word not in lexicon)
+    concept = Concept("planted", lexicon, (high[0], low[0]), others[:60])
+    rows, rated = lexicon.align(space), Ratings.of(lexicon.words, lexicon.labels + np.arange(len(lexicon)) % 7)
+    axis = fit_axis(space, lexicon, method="mean-difference", n_permutations=19)
+    erasure = Erasure.fit(rows)
+    induced = induce(space, axis)
+    texts = [f"a long text with the number {number}" for number in range(500)]
+    classes = Rows.from_arrays(rows.X, [f"class {row % 3}" for row in range(len(rows))])
+    numbers = np.arange(len(rows))
+    table = open_table(
+        polars.DataFrame({"partner": numbers // 2, "party": (numbers % 3).astype(str), "vector": rows.X.tolist()})
+    )
+    removed = evaluate_removal(space, concept, ["mean-difference"], n_biased=40)
+    return [
+        space,
+        lexicon,
+        rows,
+        classes,
+        rated,
+        rated.align(space),
+        axis,
+        Axis.of(axis.rotation),
+        erasure,
+        AffineMap.of(axis.rotation),
+        erasure.remains(),
+        induced,
+        axis.diagnose(),
+        induced.scores,
+        axis.score(rows.X[:0]),
+        axis.citation,
+        axis.uncertainty,
+        axis.errors,
+        axis.space_record,
+        States.of_arrays([np.zeros((500, 8))] * 2, texts, model="model"),
+        compare_methods(space, lexicon, methods=["ridge", "mean-difference"]),
+        evaluate_induction(space, lexicon, methods=["ridge"]),
+        evaluate_induction(space, [lexicon], methods=["ridge"]),
+        repeat_induction(space, lexicon, repeats=2, methods=["ridge"]),
+        evaluate_stability(space, lexicon, methods=["ridge"], sizes=[8], n_samples=2),
+        compare_spaces(space, space, lexicon),
+        evaluate_ratings(space, rated, axis),
+        evaluate_analogies(
+            space, AnalogySet.from_pairs({"opposites": list(zip(high[:5], low[:5], strict=True))}), predictions=True
+        ),
+        removed,
+        removed.spaces[0],
+        preview_removal(space, erasure, others[:60], concept.anchors),
+        axis_change(induced, induced),
+        evaluate_retrieval(table, "partner"),
+        mean_scores(axis, table, ["party"]),
+        diagnose_classes(classes, n_permutations=19),
+        most_biased(space, concept.anchors),
+        anchor_gap(space, others, concept.anchors),
+    ]
+
+
+def test_every_result_is_one_short_line_to_look_at(planted: tuple[WordSpace, Lexicon]) -> None:
+    results = results_of(*planted)
+    shown = {type(result).__name__: repr(result) for result in results}
+    for name, text in shown.items():
+        assert name in text
+        assert len(text) < 400, text
+        assert "\n" not in text
+    assert "200 rows × 12 dimensions (102 at -1, 98 at 1)" in repr(results[2])
+    assert "from 200 rows: removes 1 of 12 dimensions" in shown["Erasure"]
+    assert "500 texts × 8 dimensions, 2 layers" in shown["States"]
+    assert repr(results[13]).startswith("Scores of 400 rows: highest")
+    assert shown["Scores"].startswith("Scores of 0 rows")
+    of_models = {"InterventionResult", "LayerComparison", "SteeringResult"}
+    assert {each.__name__ for each in Result.__subclasses__() if each.__module__.startswith("densray.")} <= {
+        *shown,
+        *of_models,
+    }
+    assert all(
+        vars(each)["__repr__"] is Result.__repr__ for each in (InterventionResult, LayerComparison, SteeringResult)
+    )
+
+
 def test_a_pandas_frame_of_texts_and_vectors_has_the_texts_as_words() -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame({"text": ["good", "bad"], "embedding": [[1.0, 0.0], [0.0, 1.0]]})
@@ -100,6 +224,52 @@ def test_a_pandas_frame_of_texts_and_vectors_has_the_texts_as_words() -> None:
     frame["more"] = ["a", "b"]
     with pytest.raises(SpaceError, match="no column 'word'"):
         WordSpace.from_frame(frame)
+
+
+def columns_of(X: np.ndarray) -> dict[str, Any]:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    lists = polars.Series(X.tolist())
+    return {
+        "pandas, arrays": pandas.Series(list(X)),
+        "pandas, lists, filtered": pandas.Series([[0.0], *X.tolist()])[1:],
+        "object array": pandas.Series(list(X)).to_numpy(),
+        "polars, lists": lists,
+        "polars, arrays": lists.cast(polars.Array(polars.Float64, X.shape[1])),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", ["pandas, arrays", "pandas, lists, filtered", "object array", "polars, lists", "polars, arrays"]
+)
+def test_a_column_of_vectors_is_fitted_and_scored_as_a_matrix(kind: str) -> None:
+    y = np.repeat([-1.0, 1.0], 20)
+    X = np.random.default_rng(0).normal(size=(40, 5)) + y[:, None]
+    column, ours = columns_of(X)[kind], DensRay().fit(X, y)
+    theirs = DensRay().fit(column, y)
+    np.testing.assert_array_equal(theirs.components_, ours.components_)
+    np.testing.assert_array_equal(theirs.transform(column), ours.transform(X))
+    rows = Rows.from_arrays(column, y)
+    np.testing.assert_array_equal(rows.X, X)
+    axis = Axis.fit(rows)
+    np.testing.assert_array_equal(axis.score(column).score, axis.score(X).score)
+    erasure = Erasure.fit(rows)
+    np.testing.assert_array_equal(erasure.apply(column), erasure.apply(X))
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([[1.0, 2.0], [1.0]], r"row 1 .*has a vector of 1 numbers, and an earlier row a vector of 2"),
+        ([[1.0, 2.0], None], r"the vector of row 1 .*is missing"),
+        ([[1.0, 2.0], "text"], r"row 1 .*has 'text'"),
+    ],
+)
+def test_a_column_whose_vectors_do_not_fit_is_a_named_error(cells: list[Any], message: str) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    with pytest.raises(VectorError, match=message):
+        DensRay().fit(pandas.Series(cells, dtype=object), [1, -1])
+    with pytest.raises(VectorError, match=message):
+        Axis.of(DensRay().fit(np.eye(2), [1, -1])).score(pandas.Series(cells, dtype=object))
 
 
 def test_published_names_are_the_measures() -> None:

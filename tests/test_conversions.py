@@ -47,6 +47,79 @@ def test_an_index_that_counts_rows_is_not_taken_for_words() -> None:
         WordSpace.from_frame(frame, word_column="token")
 
 
+def joined(*frames: Any, **options: Any) -> Any:
+    return pytest.importorskip("pandas").concat(frames, **options)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: frame[frame["text"].str.len() > 2],
+        lambda frame: frame.sort_values("text"),
+        lambda frame: frame.sample(4, random_state=1),
+        lambda frame: frame.iloc[2:5],
+        lambda frame: frame.set_index(frame.index + 100),
+        lambda frame: frame.set_index(frame.index + 0.5),
+        lambda frame: frame.rename_axis("id"),
+        lambda frame: frame.set_index(frame["date"]).drop(columns="date"),
+        lambda frame: joined(frame[:3], frame[1:3].replace({"good": "better", "sad": "worse"})),
+        lambda frame: joined(frame[:2], frame[2:], keys=["first", "last"]),
+    ],
+)
+def test_an_index_of_numbers_is_never_taken_for_words(change: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    words = ["so", "good", "sad", "bad", "it", "nice"]
+    frame = pandas.DataFrame(
+        {
+            "text": words,
+            "embedding": [[float(row), 1.0] for row in range(6)],
+            "date": pandas.date_range("2020-01-01", periods=6),
+        }
+    )
+    changed = change(frame)
+    assert list(WordSpace.from_frame(changed).words) == changed["text"].tolist()
+    with pytest.raises(SpaceError, match=r"no column 'word'.* index holds no texts.*word_column"):
+        WordSpace.from_frame(changed[["embedding"]])
+
+
+def test_an_index_is_the_words_if_it_has_the_name_of_the_words() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"0": [1.0, 2.0], "1": [2.0, 1.0]}, index=[1848, 1914])
+    assert list(WordSpace.from_frame(frame.rename_axis("word")).words) == ["1848", "1914"]
+    assert list(WordSpace.from_frame(frame.rename_axis("year"), word_column="year").words) == ["1848", "1914"]
+
+
+def as_dataset(table: Any) -> Any:
+    return pytest.importorskip("datasets").Dataset(table)
+
+
+def as_relation(table: Any) -> Any:
+    return pytest.importorskip("duckdb").from_arrow(table)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda frame: frame.lazy(), id="LazyFrame"),
+        pytest.param(lambda frame: frame.to_arrow(), id="pyarrow"),
+        pytest.param(lambda frame: as_relation(frame.to_arrow()), id="DuckDB"),
+        pytest.param(lambda frame: as_dataset(frame.to_arrow()), id="datasets"),
+    ],
+)
+def test_a_table_of_any_library_is_read_as_a_frame(make: Any) -> None:
+    import polars
+
+    pytest.importorskip("pyarrow")
+    frame = polars.DataFrame({"text": ["good", "bad"], "embedding": [[1.0, 0.5], [-1.0, 0.25]]})
+    assert same(WordSpace.from_frame(make(frame)), WordSpace.from_frame(frame))
+
+
+@pytest.mark.parametrize("given", [["good"], {"good": [1.0]}, np.ones((2, 2)), SPACE])
+def test_something_that_is_no_frame_is_a_named_error(given: Any) -> None:
+    with pytest.raises(SpaceError, match=f"a {type(given).__name__} is given; a frame"):
+        WordSpace.from_frame(given)
+
+
 def test_pandas_frame_round_trip_by_index_and_by_column() -> None:
     frame = SPACE.to_pandas()
     assert same(WordSpace.from_frame(frame), SPACE)

@@ -72,7 +72,8 @@ for ask in (datasets.load_lexicon, datasets.fetch):
     environment = {**os.environ, "DENSRAY_DATA": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     said = subprocess.check_output([sys.executable, "-c", code], text=True, env=environment).splitlines()
     assert said == 2 * [
-        "The data set 'hu-liu' is not on this machine. The package densray-data carries it: `pip install densray-data`."
+        "The data set 'hu-liu' is not on this machine. The package densray-data carries it. Run `python -m pip "
+        "install ./densray-data` in your checkout of densray (once it is published: `pip install densray-data`)."
     ]
 
 

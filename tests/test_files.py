@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from densray import Axis, Lexicon, MeanDifference, WordSpace, load_space
+from densray import Axis, Lexicon, MeanDifference, WordSpace
 from densray._files import ArchiveKind, archive_digest, folder_lock, kind_of, read_archive, try_lock, write_archive
 from densray.errors import DensRayError, OutputError, PersistenceError
-from densray.formats import write_space
+from densray.formats import read_space, write_space
 
 
 def test_files_are_recognised_by_what_they_hold(tmp_path: Path) -> None:
@@ -126,11 +126,11 @@ def test_quoted_fields_lose_their_quotes(content: str, tmp_path: Path) -> None:
     assert dict(Lexicon.read(path).items()) == {'"': 1.0, "'": -1.0}
 
 
-def test_vectors_between_commas_are_named_as_what_they_are(tmp_path: Path) -> None:
+def test_few_numbers_between_commas_need_column_names(tmp_path: Path) -> None:
     path = tmp_path / "vectors.csv"
-    path.write_text("".join(f"w{row}," + ",".join(["0.5"] * 20) + "\n" for row in range(5)))
+    path.write_text("".join(f"w{row}," + ",".join(["0.5"] * 7) + "\n" for row in range(5)))
     with pytest.raises(DensRayError, match="Begin with a line such as word,d0,d1,d2"):
-        load_space(path)
+        read_space(path)
 
 
 def test_a_lock_is_free_again_when_its_handle_is_closed(tmp_path: Path) -> None:

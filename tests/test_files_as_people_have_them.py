@@ -198,6 +198,10 @@ def test_a_file_that_is_not_there_is_told_with_one_full_stop(
         ("debias", "erase"),
         ("nearest", "neighbors"),
         ("plot", "explore"),
+        ("serve", "explore"),
+        ("help", "--help"),
+        ("cite", "diagnose --bibtex"),
+        ("load", "info or densray convert"),
     ],
 )
 def test_a_command_of_another_name_is_suggested_by_its_meaning(
@@ -216,7 +220,10 @@ def test_every_suggested_command_exists_and_no_command_is_hidden_by_a_suggestion
         for one in meant.replace("densray ", "").split(" or "):
             at = root
             for name in one.split():
-                at = at.commands[name]
+                if name.startswith("--"):
+                    assert name in (option for each in at.get_params(at.context_class(at)) for option in each.opts)
+                else:
+                    at = at.commands[name]
 
 
 def vector_tables() -> dict[str, Callable[[pl.DataFrame, pl.DataFrame, Path], object]]:
@@ -257,6 +264,35 @@ def test_a_csv_file_without_numbered_columns_says_how_to_name_them(header: str, 
         read_space(path)
 
 
+@pytest.mark.parametrize(("delimiter", "decimal"), [(",", "."), (";", "."), (";", ","), ("\t", ".")])
+def test_a_csv_file_of_words_and_numbers_needs_no_column_names(delimiter: str, decimal: str, tmp_path: Path) -> None:
+    vectors = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
+    lines = [[word, *map(str, vector)] for word, vector in zip(WORDS[:5], vectors.tolist(), strict=True)]
+    path = tmp_path / "vectors.csv"
+    path.write_text("\n".join(delimiter.join(line).replace(".", decimal) for line in lines), encoding="utf-8")
+    space = load_space(path)
+    assert list(space.words) == WORDS[:5]
+    np.testing.assert_array_equal(space.vectors, vectors)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("i,word,freq,d0,d1\n0,good,9,0.5,1\n", r"line 1: 'i', 'freq' are named next to 2 numbered.*'word'"),
+        ("word,freq,d0,d1\ngood,9,0.5,1\n", r"line 1: 'freq' is named next to 2 numbered columns \('d0' to 'd1'\)"),
+        ("text,label,d0,d1\ngood,x,0.5,1\n", r"'text', 'label' are named.* all columns but the words and"),
+        ("0,good,0.5,1\n1,bad,0.25,2\n", r"line 1: '0,good,0.5,1' does not number the columns"),
+        ("\x00\x01 no vectors", r"byte 0: '\\x00\\x01 no vectors\\n' is not a known format"),
+    ],
+)
+def test_a_csv_file_that_cannot_be_read_says_why_without_bytes(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "vectors.csv"
+    path.write_text(f"{text}\n", encoding="utf-8")
+    with pytest.raises(FormatError, match=message) as caught:
+        read_space(path)
+    assert "b'" not in str(caught.value)
+
+
 def test_an_erasure_of_fifteen_words_measures_what_it_can(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     high, low = ",".join(HIGH), ",".join(LOW[:7])
     target = str(folder / "clean.densray")
@@ -265,6 +301,11 @@ def test_an_erasure_of_fifteen_words_measures_what_it_can(folder: Path, capsys: 
     assert remains["tested_on"] >= 6
     assert remains["reason"] is None
     assert all(probe["low"] < probe["after"] < probe["high"] for probe in remains["probes"])
+    assert run(["erase", str(folder / "space.densray"), "--high", high, "--low", low, "-o", target, "--overwrite"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.lower().count("too few rows to say how much is left") == 1
+    linear = next(probe for probe in remains["probes"] if probe["model"] == "linear")
+    assert f"a linear model has AUC {linear['after']:.2f} [{linear['low']:.2f}, {linear['high']:.2f}] (before" in said
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from densray.errors import DensRayError, LexiconError
+from densray.errors import DensRayError, HeaderDetectedWarning, LexiconError
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
 
@@ -246,6 +246,46 @@ def test_a_seed_that_is_none_is_an_error_of_ours() -> None:
     with pytest.raises(DensRayError, match="random_state is -1; a whole number from 0"):
         lexicon.split(0.5, random_state=-1)
     assert len(lexicon.split(0.5, random_state=2**32 - 1)) == 2
+
+
+@pytest.mark.parametrize("line", ["good;great;nice", "good, great, nice", "good great nice", "good\tgreat\tnice"])
+def test_a_word_list_in_one_line_is_split(tmp_path, line):
+    (tmp_path / "high.txt").write_text(f"# the high end\n{line}\n", "utf-8")
+    (tmp_path / "low.txt").write_text("New York\nbad; worse\n", "utf-8")  # lines of phrases stay whole
+    lexicon = Lexicon.from_word_lists(tmp_path / "high.txt", tmp_path / "low.txt", comment="#")
+    assert lexicon.words == ("good", "great", "nice", "New York", "bad; worse")
+
+
+@pytest.mark.parametrize(
+    "text", ["Begriff;Urteil\ngood;1\nbad;-1\n", "Begriff Urteil\ngood 1\nbad -1\n", "a,b-c\ngood,1\nodd,NA\nbad,-1\n"]
+)
+def test_a_first_line_without_a_number_is_read_as_names_with_a_warning(tmp_path, text):
+    (tmp_path / "a.txt").write_text(text, "utf-8")
+    line = text.partition("\n")[0]
+    with pytest.warns(
+        HeaderDetectedWarning, match=rf"a.txt, line 1: '{line}' was read as the names of the columns.*entry"
+    ):
+        assert dict(Lexicon.read(tmp_path / "a.txt").items()) == {"good": 1.0, "bad": -1.0}
+    assert dict(Lexicon.read(tmp_path / "a.txt", header=True).items()) == {"good": 1.0, "bad": -1.0}  # no warning
+    with pytest.raises(LexiconError, match=r"line 1: label .* is not a number") as caught:
+        Lexicon.read(tmp_path / "a.txt", header=False)
+    assert "header" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fine;1O\ngood;1\nbad;-1\n",
+        "fine;l\ngood;1\nbad;-1\n",
+        "fine;postive\ngood;positive\nbad;negative\n",
+        "Begriff;Urteil\ngood;1\nbad;x\n",
+        "Begriff;Urteil\ngood;1\n",
+    ],
+)
+def test_a_first_line_that_may_have_a_wrong_label_is_not_read_as_names(tmp_path, text):
+    (tmp_path / "a.txt").write_text(text, "utf-8")
+    with pytest.raises(LexiconError, match=r"line 1: label .* is not a number.* header=True"):
+        Lexicon.read(tmp_path / "a.txt")
 
 
 @pytest.mark.parametrize(

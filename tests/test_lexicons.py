@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from densray import lexicons
 from densray.datasets import load_lexicon
-from densray.errors import DensRayError, EncodingDetectedWarning, LexiconError
+from densray.errors import DensRayError, EncodingDetectedWarning, HeaderDetectedWarning, LexiconError
 from densray.lexicon import Lexicon
+from densray.ratings import Ratings
 
 
 def write(folder: Path, text: str, *, name: str = "lexicon.tsv", encoding: str = "utf-8") -> Path:
@@ -64,6 +65,25 @@ def test_old_line_ends_and_utf16_are_understood_or_named(tmp_path: Path) -> None
     with pytest.warns(EncodingDetectedWarning, match="read as utf-16"):
         assert Lexicon.read(path).words == ("good",)
     assert Lexicon.read(path, encoding="utf-16").words == ("good",)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("words", [("good", "bad"), ("schön", "häßlich"), ("хорошо", "плохо"), ("良い", "悪い")])
+def test_utf16_without_a_byte_order_mark_is_read(tmp_path: Path, words: tuple[str, str], encoding: str) -> None:
+    path = write(tmp_path, f"{words[0]}\t1\n{words[1]}\t-1\n", encoding=encoding)
+    with pytest.warns(EncodingDetectedWarning, match=f"read as {encoding}"):
+        assert Lexicon.read(path).words == words
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_bytes(f"item,rating\n{words[0]},3\n{words[1]},2\n".encode(encoding))
+    with pytest.warns(EncodingDetectedWarning, match=f"read as {encoding}"):
+        assert Ratings.read(ratings).items == words
+
+
+@pytest.mark.parametrize("content", [b"good\t1\nb\0ad\t-1\n", bytes(40), b"\1\0\2\0\3\0", b"a\0b\0c"])
+def test_other_nul_bytes_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.tsv").write_bytes(content)
+    with pytest.raises(LexiconError, match="NUL byte"):
+        Lexicon.read(tmp_path / "a.tsv")
 
 
 def test_a_windows_file_is_read_and_its_encoding_told(tmp_path: Path) -> None:
@@ -331,7 +351,8 @@ def test_columns_by_number_find_the_line_that_names_them(tmp_path: Path) -> None
     path = tmp_path / "table.csv"
     path.write_text("Id;Begriff;Valence (M)\n1;gut;2\n2;schlecht;-2\n", encoding="utf-8")
     for columns in ((1, 2), ("1", "2")):
-        lexicon = Lexicon.read(path, word_column=columns[0], label_column=columns[1])
+        with pytest.warns(HeaderDetectedWarning, match="line 1: 'Id;Begriff;Valence"):
+            lexicon = Lexicon.read(path, word_column=columns[0], label_column=columns[1])
         assert dict(lexicon.items()) == {"gut": 2.0, "schlecht": -2.0}
     with pytest.raises(LexiconError, match="line 1: label 'Valence"):
         Lexicon.read(path, word_column=1, label_column=2, header=False)

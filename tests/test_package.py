@@ -101,7 +101,11 @@ def test_lists_and_paths_import_neither_scikit_learn_nor_scipy(command: list[str
 
 MISSING = {
     "pandas": ("to_pandas", "A pandas frame needs pandas, which is not installed. Run: pip install pandas"),
-    "gensim": ("to_gensim", 'KeyedVectors need gensim, which is not installed. Run: pip install "densray[gensim]"'),
+    "gensim": (
+        "to_gensim",
+        'KeyedVectors need gensim, which is not installed. Run python -m pip install ".[gensim]" in your checkout of '
+        'densray (once it is published: pip install "densray[gensim]").',
+    ),
     "spacy": ("to_spacy", "A Vocab needs spacy, which is not installed. Run: pip install spacy"),
 }
 

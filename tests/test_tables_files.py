@@ -29,7 +29,7 @@ def write(path: Path, *, delimiter: str = ",", decimal: str = ".", encoding: str
     return path
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize(("delimiter", "decimal"), [(",", "."), (";", "."), (";", ","), ("\t", ",")])
 def test_files_of_spreadsheets_give_the_same_rows(tmp_path, delimiter, decimal, encoding) -> None:
     path = write(tmp_path / "docs.csv", delimiter=delimiter, decimal=decimal, encoding=encoding)
@@ -42,6 +42,14 @@ def test_files_of_spreadsheets_give_the_same_rows(tmp_path, delimiter, decimal, 
     assert table.column("text").to_pylist() == [f"{name}{delimiter} so" for name in NAMES]
     assert table.column("price").to_pylist() == [0.5, 1.5, 2.5, 3.5]
     np.testing.assert_allclose(np.concatenate([X for _, X in table.blocks()]), VECTORS, rtol=1e-6)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_of_plain_letters_without_a_mark_is_read(tmp_path, encoding) -> None:
+    path = tmp_path / "docs.csv"
+    path.write_bytes("party,v0,v1\nleft,1,2\nright,3,4\n".encode(encoding))
+    with pytest.warns(EncodingDetectedWarning, match=f"read as {encoding}"):
+        assert open_table(path).column("party").to_pylist() == ["left", "right"]
 
 
 def test_commas_that_may_separate_thousands_stay_text(tmp_path) -> None:

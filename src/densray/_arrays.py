@@ -140,9 +140,41 @@ def check_unmasked(array: object, name: str, error: type[DensRayError]) -> None:
         )
 
 
+def stacked_rows(X: Any) -> Any:
+    """Return a column of vectors, such as the series of a frame, as a matrix; any other argument unchanged.
+
+    The error for a missing vector, or one of another length, names its row.
+
+    >>> column = np.empty(2, dtype=object)
+    >>> column[:] = [[1.0, 0.5], [-1.0, 0.5]]
+    >>> stacked_rows(column).shape
+    (2, 2)
+    """
+    if not isinstance(X, np.ndarray) and type(X).__name__ != "Series":
+        return X
+    column = np.asarray(X)
+    if column.dtype.kind != "O" or column.ndim != 1:
+        return X if column.ndim == 1 else column
+    width = next((len(cell) for cell in column if isinstance(cell, list | tuple | np.ndarray)), None)
+    if width is None:
+        return X
+    for row, cell in enumerate(column):
+        if is_missing(cell):
+            raise VectorError(f"the vector of row {row} (counted from 0) is missing. Drop the row.")
+        is_vector = isinstance(cell, list | tuple | np.ndarray)
+        if not is_vector or len(cell) != width:
+            given = f"a vector of {len(cell)} numbers" if is_vector else shorten(cell)
+            raise VectorError(
+                f"row {row} (counted from 0) has {given}, and an earlier row a vector of {width} numbers. All vectors "
+                "need the same length."
+            )
+    return np.stack(list(column))
+
+
 def float_rows(X: Any) -> Any:
     """Return vectors as a floating-point array of at most 64 bits; raise an error if that is not possible."""
     check_unmasked(X, "X", VectorError)
+    X = stacked_rows(X)
     xp = namespace(X)
     if xp is not np:
         return X if xp.isdtype(X.dtype, ("real floating", "complex floating")) else xp.astype(X, xp.float64)

@@ -51,19 +51,50 @@ def columns_beside_dimensions(names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in dimensions[0]] if len(dimensions) == 1 else list(names)
 
 
+def streamed(given: Any) -> Any:
+    """Return a data set or a relation as an object with the Arrow C stream interface; any other object unchanged."""
+    if type(given).__module__.partition(".")[0] == "datasets":
+        return given.with_format("arrow")[:]
+    if not hasattr(given, "__arrow_c_stream__") and callable(to_arrow := getattr(given, "to_arrow", None)):
+        return to_arrow()
+    return given
+
+
+def _as_frame(given: Any) -> Any:
+    """Return a table of any library as a frame of polars; a frame of polars or pandas is returned unchanged."""
+    import polars
+
+    if isinstance(given, polars.LazyFrame):
+        return given.collect()
+    if isinstance(given, polars.DataFrame) or (hasattr(given, "iloc") and hasattr(given, "columns")):
+        return given
+    stream = streamed(given)
+    if not hasattr(stream, "__arrow_c_stream__"):
+        raise SpaceError(
+            f"a {type(given).__name__} is given; a frame of polars or pandas, or a table of pyarrow, DuckDB or "
+            "datasets is needed, with a column of words. WordSpace(words, vectors) takes lists and arrays."
+        )
+    try:
+        return polars.DataFrame(stream)
+    except (TypeError, ValueError, polars.exceptions.PolarsError) as error:
+        raise SpaceError(f"the {type(given).__name__} cannot be read as a table ({shorten(error)}).") from error
+
+
 def from_frame(frame: Any, *, word_column: str, vector_column: str | None) -> WordsAndVectors:
-    """Return the words of a pandas or polars frame, and their vectors: one column of lists, or the other columns."""
+    """Return the words of a frame or table, and their vectors: one column of lists, or the other columns."""
+    frame = _as_frame(frame)
     columns = {str(column): column for column in frame.columns}
     if len(columns) < len(frame.columns):
         twice = [name for name, count in Counter(map(str, frame.columns)).items() if count > 1]
         raise SpaceError(f"Columns of the frame occur more than once: {name_some(twice)}. Give each its own name.")
     unnamed = word_column == "word" and word_column not in columns  # the default name, and no such column
-    by_index = unnamed and hasattr(frame, "index") and not _counts_rows(frame.index)
+    by_index = word_column not in columns and _index_holds_words(frame, word_column)
     if word_column not in columns and not by_index:
         texts = [name for name, column in columns.items() if unnamed and _holds_text(frame[column])]
         if len(texts) != 1:
+            index = " Its index holds no texts." if unnamed and hasattr(frame, "iloc") else ""
             raise SpaceError(
-                f"The frame has no column '{word_column}' (it has {', '.join(list(columns)[:5])}).",
+                f"The frame has no column '{word_column}' (it has {', '.join(list(columns)[:5])}).{index}",
                 Advice(" Name the column of the words with ", Argument("word_column", ...), "."),
             )
         word_column = texts[0]
@@ -85,9 +116,15 @@ def from_frame(frame: Any, *, word_column: str, vector_column: str | None) -> Wo
     return words, _stacked(frame[columns[vector_column]].to_numpy(), words)
 
 
-def _counts_rows(index: Any) -> bool:
-    """Return whether an index is 0, 1, 2 …: the index that pandas creates by default."""
-    return all(isinstance(value, int | np.integer) and value == row for row, value in enumerate(index))
+def _index_holds_words(frame: Any, word_column: str) -> bool:
+    """Return whether the words are the index of a pandas frame: one of this name, or, by default, one of texts.
+
+    Numbers, dates and tuples count or order the rows, also after sorting and slicing.
+    """
+    if not hasattr(frame, "iloc"):
+        return False
+    by_default = word_column == "word" and any(isinstance(value, str) for value in frame.index)
+    return by_default or frame.index.name == word_column
 
 
 def _holds_text(column: Any) -> bool:

@@ -418,7 +418,7 @@ NPY_MAGIC, ZIP_MAGIC, PARQUET_MAGIC = b"\x93NUMPY", b"PK\x03\x04", b"PAR1"
 _HEAD_BYTES = 1 << 15
 _LONGEST_TENSOR_HEADER_BYTES = 1 << 27
 #: With at least this many numbers after a word, a line is a vector and not an entry of a table.
-_VECTOR_NUMBERS = 8
+VECTOR_NUMBERS = 8
 #: Files of other programs, by their first bytes: the type, and how to convert files that may hold words.
 _FOREIGN = {
     b"%PDF": "a PDF",
@@ -559,7 +559,7 @@ def _kind_of_lines(head: bytes) -> str | None:
 
 def _is_vector(fields: list[bytes]) -> bool:
     """Return whether the fields of a line are a word and enough numbers to be a vector."""
-    return len(fields) > _VECTOR_NUMBERS and all(map(NUMBER.fullmatch, fields[1:_VECTOR_NUMBERS]))
+    return len(fields) > VECTOR_NUMBERS and all(map(NUMBER.fullmatch, fields[1:VECTOR_NUMBERS]))
 
 
 def is_memory_mapped(array: object) -> bool:

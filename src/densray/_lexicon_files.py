@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 from densray._arrays import is_missing, is_no_label
 from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of, unquoted
-from densray.errors import Advice, Argument, LexiconError, name_some, shorten, suggest
+from densray.errors import Advice, Argument, HeaderDetectedWarning, LexiconError, name_some, shorten, suggest
 
 _NAMED = {
     "positive": 1.0,
@@ -303,7 +304,8 @@ class LexiconTable:
     delimiter : str, optional
         Detected from the first line: a tab, else a semicolon, else a comma, else white space before the label.
     header : bool, optional
-        Detected: the first line is a header if it has the usual names of both columns, or one of them and no label.
+        Detected: the first line is a header if it has the usual names of both columns, or one of them and no label;
+        with a warning, also if it has a word where all other lines have numbers.
     label_names : pair of str, optional
         Names of the lower and the higher label.
     """
@@ -349,7 +351,10 @@ class LexiconTable:
         self._split_all = any(column is not None for column in (word_column, label_column, group_column))
         word_at, label_at = self._columns(word_column, label_column)
         group_at = None if group_column is None else self._place(group_column, ())
-        for line in self._lines[self._begins_with_names(label_at) :]:
+        begins_with_names = self._begins_with_names(label_at)
+        if begins_with_names:
+            self._note_names()
+        for line in self._lines[begins_with_names:]:
             fields = self._fields(line, label_last=label_at != 0)
             if max(word_at, label_at) >= len(fields):
                 raise self._file.problem(
@@ -376,12 +381,41 @@ class LexiconTable:
             )
 
     def _begins_with_names(self, label_at: int) -> bool:
-        """Return whether columns were given, and the first line has a name where the second has a label."""
-        if not self._split_all or self._names is not None or self._header is False or len(self._lines) < 2:
+        """Return whether the first line has a word where the other lines have numbers.
+
+        If columns were given, one other line with a label is enough. Otherwise, at least two other lines and all their
+        labels are looked at, and a first label of one letter or with a digit, such as 1O, is a wrong label, not a name.
+        """
+        if self._header is not None or self._names is not None or len(self._lines) < 2:
             return False
-        fields = [self._fields(line, label_last=label_at != 0) for line in self._lines[:2]]
-        labels = [each[label_at] if label_at < len(each) else "" for each in fields]
-        return bool(labels[0]) and self._number(labels[0]) is None and self._number(labels[1]) is not None
+        first, *others = (self._label(line, label_at) for line in self._lines[: 2 if self._split_all else None])
+        if is_no_label(first) or self._number(first) is not None:
+            return False
+        if self._split_all:
+            return self._number(others[0]) is not None
+        numbers = [label for label in others if not is_no_label(label)]
+        return (
+            len(numbers) > 1
+            and len(first) > 1
+            and not any(letter.isdigit() for letter in first)
+            and all(parse_rating(label, self._delimiter) is not None for label in numbers)
+        )
+
+    def _label(self, line: Line, label_at: int) -> str:
+        fields = self._fields(line, label_last=label_at != 0)
+        return fields[label_at] if label_at < len(fields) else ""
+
+    def _note_names(self) -> None:
+        """Warn that the first line was taken as the names of the columns."""
+        first = self._lines[0]
+        warnings.warn(
+            HeaderDetectedWarning(
+                f"{self._file.path.name}, line {first.number}: {shorten(first.text)} was read as the names of the "
+                "columns, because it has no number where the other lines have labels. If it is an entry, correct its "
+                "label."
+            ),
+            stacklevel=2,
+        )
 
     def _number(self, label: str) -> float | None:
         return parse_field(label, self._delimiter, self._label_names)
@@ -390,7 +424,7 @@ class LexiconTable:
         number = self._number(label)
         if number is None:
             hint = Advice(" If this line names the columns, say ", Argument("header", True), ".")
-            hints = () if line.number > 1 else (hint,)
+            hints = (hint,) if line.number == 1 and self._header is None else ()
             raise self._file.problem(f"label {shorten(label)}", *_LABELS_NEEDED, *hints, line=line.number)
         self._notation.check(label, number, line)
         if not word:

@@ -49,8 +49,7 @@ class TextFile:
         is read (extra ``excel``).
     encoding : str
         Its encoding. A file that should be UTF-8 but is not is read as UTF-16 or cp1252 if it is clearly one of them,
-        with an
-        `EncodingDetectedWarning`.
+        with an `EncodingDetectedWarning`.
     error : class of error
         Exception class for bad input.
     """
@@ -88,17 +87,20 @@ class TextFile:
             return self._sheet(content)
         if kind is not None:
             raise self.problem(f"this seems to be {kind}. A text file with one entry per line is needed.")
+        # UTF-16 of ASCII letters is valid UTF-8 with NUL bytes
+        detected = encoding_of(content) if encoding == "utf-8" and b"\0" in content else None
         try:
-            text = content.decode(encoding).removeprefix("\ufeff")
+            text = content.decode(detected or encoding)
         except UnicodeDecodeError as error:
             detected = encoding_of(content) if encoding == "utf-8" else None
             if detected is None:
                 raise self._undecodable(content, encoding, error) from None
-            text = content.decode(detected).removeprefix("\ufeff")
-            if text.strip():
-                self._tell_encoding(text, detected)
+            text = content.decode(detected)
         except LookupError:
             raise self.problem(f"unknown encoding {encoding!r}. Use 'utf-8' or 'latin-1'.") from None
+        text = text.removeprefix("\ufeff")
+        if detected is not None and text.strip():
+            self._tell_encoding(text, detected)
         if "\0" in text:
             line = text.count("\n", 0, text.index("\0")) + 1
             raise self.problem("a NUL byte, which plain text does not have. Save the file as UTF-8.", line=line)
@@ -297,10 +299,11 @@ class JsonObject(list[tuple[str, object]]):
 
 
 def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, encoding: str = "utf-8") -> list[str]:
-    """Return the words of a list, or of a file with one per line."""
+    """Return the words of a list, or of a file: one per line, or all in one line, separated as in `split_words`."""
     if not isinstance(source, str | PathLike):
         return list(source)
-    return TextFile(source, encoding=encoding, error=LexiconError).words(comment=comment)
+    words = TextFile(source, encoding=encoding, error=LexiconError).words(comment=comment)
+    return split_words(words[0]) if len(words) == 1 else words
 
 
 def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8") -> list[tuple[str, str]]:

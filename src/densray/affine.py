@@ -88,6 +88,10 @@ class AffineMap:
         kept = np.abs(self.right) > _ROUNDING * largest
         object.__setattr__(self, "right", np.where(kept, self.right, 0.0))
 
+    def __repr__(self) -> str:
+        width, n_axes = self.left.shape
+        return f"{type(self).__name__} by {self.method}: removes {n_axes} of {width:,} dimensions"
+
     @classmethod
     def along(
         cls,

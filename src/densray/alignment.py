@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,8 @@ from densray._lexicon_files import Conflicts, mean_label
 from densray.errors import Advice, Argument, LexiconError, name_some
 from densray.groups import number_groups
 from densray.rows import Rows
+from densray.space import WordSpace, as_space
 from densray.spelling import locate_spellings
-
-if TYPE_CHECKING:
-    from densray.space import WordSpace
 
 __all__ = ["align_words"]
 
@@ -35,6 +32,7 @@ def align_words(
 
     Spellings of one word of the space whose labels differ conflict, like repeated words; see `Lexicon`.
     """
+    space = as_space(space)
     searched = space if limit is None else space.limit(limit)
     locations, bent = locate_spellings(words, searched, any_case=any_case)
     conflicting = _conflicting(locations, labels)

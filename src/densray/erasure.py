@@ -18,7 +18,16 @@ from densray._threads import ignored_warnings
 from densray.affine import AffineMap, HasAxes, check_leaves_something, equalized, erasing
 from densray.axes import SpaceRecord, inputs_of
 from densray.datasets import load_space
-from densray.errors import Advice, Argument, PersistenceError, SignalWarning, TaskError, VectorError, load_extra
+from densray.errors import (
+    Advice,
+    Argument,
+    PersistenceError,
+    SignalWarning,
+    TaskError,
+    VectorError,
+    load_extra,
+    one_line,
+)
 from densray.folds import fold_numbers
 from densray.persistence import format_of, read_tensors, write_tensors
 from densray.probes import MODELS, Model
@@ -46,7 +55,7 @@ from densray.removers import (
 from densray.report import Input, Provenance
 from densray.rotations import LinearRotation
 from densray.rows import Rows
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space, is_space
 from densray.streaming import Rewritten, rewrite_space
 from densray.tables import (
     SAMPLED_ROWS,
@@ -136,6 +145,14 @@ class Erasure(AffineMap):
     _stored: Remains | None = field(default=None, repr=False)
     _space: SpaceRecord | None = field(default=None, repr=False)
     _encoder: EncoderRecord | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        rows, (width, n_axes) = self.rows, self.left.shape
+        learned = "" if rows is None else f" from {len(rows):,} rows"
+        concept = "" if rows is None else f" of '{one_line(rows.concept, width=40)}'"
+        known = next(iter(self._measured.values()), self._stored)
+        found = "" if known is None else f". {known.headline}"
+        return f"Erasure{concept} by {self.method}{learned}: removes {n_axes} of {width:,} dimensions{found}"
 
     @classmethod
     def fit(
@@ -551,7 +568,7 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
         Parameters
         ----------
         path : path
-        space : WordSpace, path or name of a data set, optional
+        space : WordSpace or KeyedVectors, path or name of a data set, optional
             The space it will be applied to. An error is raised unless the erasure was learned on this space, on a part
             of it, or on a larger version of it.
         any_space : bool, default=False
@@ -563,6 +580,7 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
         record = SpaceRecord.from_contents(contents, width)
         if isinstance(space, str | Path):
             space = None if any_space or record is None else record.open_part(space)
+        space = None if space is None else as_space(space)
         if space is not None and space.width != width:
             raise PersistenceError(
                 f"{path} was fitted on vectors of width {width}; '{space.name}' has width {space.width}. Use the space "
@@ -625,11 +643,11 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
 
         Parameters
         ----------
-        target : array, WordSpace, table, str or path, or States
+        target : array, WordSpace or KeyedVectors, table, str or path, or States
             An array (NumPy, PyTorch, CuPy, memory map) gives an array of the same kind and precision. A space gives a
-            space, and hidden states give hidden states. A table (a frame of polars or pandas, a ``pyarrow.Table``, …;
-            see :func:`densray.tables.open_table`) comes back with its vectors replaced, or is written to `output`. A
-            file of a space, or the name of a data set, is rewritten block by block to `output`.
+            WordSpace, and hidden states give hidden states. A table (a frame of polars or pandas, a ``pyarrow.Table``,
+            …; see :func:`densray.tables.open_table`) comes back with its vectors replaced, or is written to `output`.
+            A file of a space, or the name of a data set, is rewritten block by block to `output`.
         output : path, optional
             The file to write, or a folder for the shards of a table.
         keep : iterable of str
@@ -644,8 +662,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             For a file: ``overwrite`` and ``progress``. For the file of a space, also ``normalize``, ``limit``,
             ``format`` and other options of :func:`densray.streaming.rewrite_space`.
         """
-        if isinstance(target, WordSpace):
-            return target.erased(self, keep=keep, equalize=equalize, strength=strength)
+        if is_space(target):
+            return as_space(target).erased(self, keep=keep, equalize=equalize, strength=strength)
         if isinstance(target, str | Path):
             if output is None:
                 raise TaskError(

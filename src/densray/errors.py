@@ -29,6 +29,7 @@ __all__ = [
     "DeviceMemoryError",
     "EncodingDetectedWarning",
     "FormatError",
+    "HeaderDetectedWarning",
     "LabelError",
     "LexiconError",
     "Message",
@@ -48,6 +49,7 @@ __all__ = [
     "UnknownWordError",
     "VectorError",
     "VectorTypeError",
+    "how_to_install",
     "load_extra",
     "name_some",
     "one_line",
@@ -266,6 +268,10 @@ class EncodingDetectedWarning(Message, UserWarning):
     """A text file was not UTF-8 and was read in a detected encoding."""
 
 
+class HeaderDetectedWarning(Message, UserWarning):
+    """The first line of a lexicon file was read as the names of its columns."""
+
+
 class MissingCodeWarning(Message, UserWarning):
     """A number such as -99 that seems to mark missing answers was read as a score."""
 
@@ -294,8 +300,20 @@ def load_extra(module: str, need: str, *, extra: str | None = None) -> Any:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0].replace("_", "-")
-        target = package if extra is None else f'"densray[{extra}]"'
-        raise MissingExtraError(f"{need} {package}, which is not installed. Run: pip install {target}") from error
+        remedy = f"Run: pip install {package}" if extra is None else how_to_install(extra)
+        raise MissingExtraError(f"{need} {package}, which is not installed. {remedy}") from error
+
+
+def how_to_install(extra: str) -> str:
+    """Return the sentence that says how to install an extra: from a checkout, since densray is not on an index yet.
+
+    >>> how_to_install("explore").partition(" (once")[0]
+    'Run python -m pip install ".[explore]" in your checkout of densray'
+    """
+    return (
+        f'Run python -m pip install ".[{extra}]" in your checkout of densray '
+        f'(once it is published: pip install "densray[{extra}]").'
+    )
 
 
 _LONGEST = 60  # characters shown of an item

@@ -27,12 +27,11 @@ from densray.errors import Advice, Argument, LexiconError, name_some
 from densray.folds import draw_test_words
 from densray.groups import check_named_groups, number_groups, propose_groups
 from densray.rows import Rows, sides_of, warn_of_missing_codes
+from densray.space import WordSpace, as_space
 from densray.spelling import spelling_key
 
 if TYPE_CHECKING:
     import polars
-
-    from densray.space import WordSpace
 
 __all__ = ["Dropped", "Lexicon", "column_names", "read_words", "split_words"]
 
@@ -135,7 +134,8 @@ class Lexicon:
         delimiter : str, optional
             Tab, semicolon, comma or space (default: detected from the first line).
         header : bool, optional
-            Whether the first line names the columns (default: detected).
+            Whether the first line names the columns (default: detected; with a warning, if its names are not the usual
+            ones).
         encoding : str
         label_names : pair of str, optional
             Names of the labels -1 and 1 in the file, such as ``("poor", "rich")``; ``negative`` and ``positive`` are
@@ -170,9 +170,10 @@ class Lexicon:
         name: str = "word lists",
         conflicts: Conflicts = "drop",
     ) -> Lexicon:
-        """Make a lexicon from two word lists, labelled 1 and -1. Each is a list, or a file with one word per line.
+        """Make a lexicon from two word lists, labelled 1 and -1. Each is a file or a list of words.
 
-        Lines that begin with `comment` are skipped. By default no line is a comment.
+        A file has a word per line, or one line of words between commas, semicolons, tabs or spaces. Lines that begin
+        with `comment` are skipped. By default no line is a comment.
         """
         entries = [(word, 1.0) for word in read_words(positive, comment=comment, encoding=encoding)]
         entries += [(word, -1.0) for word in read_words(negative, comment=comment, encoding=encoding)]
@@ -315,6 +316,7 @@ class Lexicon:
         >>> Lexicon({"Good": 1, "bad": -1}).spelled_as(WordSpace(["good", "bad"], [[1, 0], [0, 1]])).words
         ('good', 'bad')
         """
+        space = as_space(space)
         rows = space.locate(self.words, any_case=True).tolist()
         words = tuple(word if row < 0 else space.words[row] for word, row in zip(self.words, rows, strict=True))
         if words == self.words:
@@ -389,7 +391,7 @@ class Lexicon:
 
         Parameters
         ----------
-        space : WordSpace
+        space : WordSpace or KeyedVectors
         any_case : bool, optional
             How to treat a word that the space has only in other capitalisations. None: take that spelling if there is
             exactly one; `rows.other_case` names such words. True: take the first. False: the word is missing.

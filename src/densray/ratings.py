@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -94,10 +94,15 @@ class Ratings:
     items: tuple[str, ...]
     values: Vector
     errors: Vector | None = None
-    raters: Vector | None = field(default=None, repr=False)
+    raters: Vector | None = None
     name: str = "ratings"
     repeated: tuple[str, ...] = ()
     unrated: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        known = "" if self.raters is None else f" by {self.raters.shape[1]:,} raters"
+        low, high = self.values.min(), self.values.max()
+        return f"Ratings '{self.name}': {len(self.items):,} items{known}, from {low:g} to {high:g}"
 
     @classmethod
     def of(

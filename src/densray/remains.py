@@ -14,7 +14,7 @@ from densray._arrays import to_host
 from densray._files import Contents
 from densray._vocabulary import unit_rows
 from densray.affine import AffineMap
-from densray.errors import TaskError
+from densray.errors import TaskError, one_line
 from densray.metrics import Interval, auc, auc_interval
 from densray.probes import MODELS, Model, Recovery, mean_recovery, recovery, transfer_scores
 from densray.report import Column, Table, show_estimate, show_number
@@ -128,6 +128,16 @@ class Remains:
     tested_on: int = 0
     reason: str = ""
 
+    def __repr__(self) -> str:
+        probe = next((each for each in self.probes if each.model == "linear" and not each.kept), None)
+        figures = (
+            ""
+            if probe is None
+            else f" (linear AUC {show_number(probe.before.auc, 2)} before, {show_number(probe.after.auc, 2)} after, "
+            f"{self.tested_on:,} rows)"
+        )
+        return f"Remains: {one_line(self.headline, width=120)}{figures}"
+
     def __getitem__(self, key: str | tuple[str, str]) -> ProbeResult:
         """Return the result of a model, or of labels and a model: ``remains["source", "linear"]``."""
         concept, model = (None, key) if isinstance(key, str) else key
@@ -161,12 +171,21 @@ class Remains:
     @property
     def summary(self) -> str:
         """One sentence: how much a linear model and the best nonlinear model still recover."""
+        return self._summarized(after_headline=False)
+
+    @property
+    def details(self) -> str:
+        """The summary as it follows the headline, which already says where there are too few rows."""
+        return self._summarized(after_headline=True)
+
+    def _summarized(self, *, after_headline: bool) -> str:
         if not self.probes:
             return self.reason
         concepts = dict.fromkeys(probe.concept for probe in self.probes)
-        return f"On rows the erasure has not seen: {'. '.join(self._sentence(concept) for concept in concepts)}."
+        sentences = [self._sentence(concept, after_headline=after_headline) for concept in concepts]
+        return f"On rows the erasure has not seen: {'. '.join(sentences)}."
 
-    def _sentence(self, concept: str) -> str:
+    def _sentence(self, concept: str, *, after_headline: bool) -> str:
         """Return a sentence on how well models recover one set of labels."""
         probes = [probe for probe in self.probes if probe.concept == concept]
         linear = [probe for probe in probes if probe.model == "linear"]
@@ -174,9 +193,12 @@ class Remains:
         parts = []
         if linear:
             after, before = linear[0].after, linear[0].before
-            estimate = f"AUC {_show(after)}; before: {show_number(before.auc, 2)}; chance: 0.50"
+            compared = f"before: {show_number(before.auc, 2)}; chance: 0.50"
             verdict = "linear models find it" if linear[0].kept else _linear_verdict(before, after)
-            parts.append(f"{verdict} ({estimate})")
+            if verdict == _UNSURE and after_headline:
+                parts.append(f"a linear model has AUC {_show(after)} ({compared})")
+            else:
+                parts.append(f"{verdict} (AUC {_show(after)}; {compared})")
         if curved:
             strongest, found = max((probe.strongest for probe in curved), key=lambda found: found[1].auc)
             kept = f"{strongest} finds it with AUC {_show(found)}"

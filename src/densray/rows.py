@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from densray._arrays import BLOCK_ROWS, float_rows, is_missing, label_array, to_host
 from densray._vocabulary import spread_rows, unit_rows
-from densray.errors import LabelError, MissingCodeWarning, VectorError, name_some, shorten
+from densray.errors import LabelError, MissingCodeWarning, VectorError, name_some, one_line, shorten
 from densray.groups import (
     GroupProposal,
     WordForms,
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from densray.tables import EncoderRecord
 
 __all__ = ["Rows", "order_classes", "sides_of"]
+
+
+#: Most classes whose sizes are shown in one line.
+_CLASSES_SHOWN = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +112,25 @@ class Rows:
     encoder: EncoderRecord | None = field(default=None, repr=False)
     table: str = field(default="", repr=False)
     n_in_table: int = field(default=0, repr=False)
+
+    def __repr__(self) -> str:
+        values, counts = np.unique(self.y, return_counts=True)
+        if self.class_names:
+            names = [one_line(name, width=20) for name in self.class_names]
+        else:
+            names = [f"at {value:g}" for value in values.tolist()]
+        if len(values) == len(names) and len(names) <= _CLASSES_SHOWN:
+            labels = ", ".join(f"{count:,} {name}" for name, count in zip(names, counts.tolist(), strict=True))
+        elif self.class_names:
+            labels = f"{len(self.class_names):,} classes"
+        else:
+            labels = f"scores from {values[0]:g} to {values[-1]:g}"
+        groups = "" if self.groups is None else f", {self.n_groups:,} groups"
+        missing = f", {len(self.missing):,} missing" if self.missing else ""
+        return (
+            f"Rows '{one_line(self.concept, width=40)}': {len(self):,} rows × {self.width:,} dimensions "
+            f"({labels}){groups}{missing}"
+        )
 
     @classmethod
     def from_arrays(

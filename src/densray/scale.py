@@ -28,11 +28,11 @@ from densray.errors import (
 from densray.formats import MatrixFile, open_archive, open_parquet, read_space
 from densray.rotations import Rotation
 from densray.rotations.blocks import BlockAccumulator, check_block, check_width
+from densray.space import WordSpace, as_space, is_space
 
 if TYPE_CHECKING:
     from densray.lexicon import Lexicon
     from densray.progress import Progress
-    from densray.space import WordSpace
 
 __all__ = ["ArrayBlocks", "fit_blocks", "labelled_blocks"]
 
@@ -113,7 +113,7 @@ def labelled_blocks(
 
     Parameters
     ----------
-    source : array, path, WordSpace or iterable of arrays
+    source : array, path, WordSpace, KeyedVectors or iterable of arrays
         An array or memory map; a file ``.npy`` or ``.safetensors`` (mapped, of any precision), ``.npz`` or
         ``.parquet``; a space, or a file of one in any format (native, text, …); or blocks of vectors that come without
         labels.
@@ -131,6 +131,7 @@ def labelled_blocks(
     by_word = _words_to_labels(labels)
     if isinstance(source, str | Path):
         return _file_blocks(Path(source), labels, by_word, rows, vectors)
+    source = as_space(source) if is_space(source) else source
     if hasattr(source, "words") and hasattr(source, "vectors"):
         if by_word is not None:
             return _space_blocks(source, by_word, rows)

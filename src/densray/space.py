@@ -28,7 +28,7 @@ from densray.errors import Advice, Argument, SpaceError, VectorError, name_some
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["FittedRotation", "WordSpace", "as_space"]
+__all__ = ["FittedRotation", "WordSpace", "as_space", "is_space"]
 
 Queries: TypeAlias = "Sequence[str | ArrayLike] | NDArray[Any]"
 """Words, or vectors: one row each."""
@@ -47,6 +47,11 @@ def _is_vector(given: Any) -> bool:
     return len(given) > 0 and isinstance(given[0], int | float | np.number)
 
 
+def is_space(given: Any) -> bool:
+    """Return whether an object is a space, or gensim's ``KeyedVectors`` (or a model that has them)."""
+    return isinstance(given, WordSpace) or hasattr(getattr(given, "wv", given), "index_to_key")
+
+
 def as_space(given: Any) -> WordSpace:
     """Return gensim's ``KeyedVectors`` (or a model that has them) as a space; a space is returned unchanged.
 
@@ -56,7 +61,7 @@ def as_space(given: Any) -> WordSpace:
     """
     if isinstance(given, WordSpace):
         return given
-    if hasattr(given, "index_to_key") or hasattr(getattr(given, "wv", None), "index_to_key"):
+    if is_space(given):
         return WordSpace.from_gensim(given)
     raise SpaceError(
         f"{type(given).__name__} is not a WordSpace. Give one, or gensim KeyedVectors; WordSpace.from_frame and "
@@ -496,10 +501,11 @@ class WordSpace:
     def from_frame(
         cls, frame: Any, *, word_column: str = "word", vector_column: str | None = None, name: str = "space"
     ) -> WordSpace:
-        """Return the space of a pandas or polars frame: one line per word.
+        """Return the space of a frame of pandas or polars, or a table of pyarrow, DuckDB or datasets: one row per word.
 
-        The words are the column `word_column`. Without a column "word" they are the index of a pandas frame, unless
-        that only counts the rows, or else the only column of text. The vectors are the column of lists or arrays
+        The words are the column, or the index of a pandas frame, with the name `word_column`. If nothing is called
+        "word", they are an index of texts, or else the only column of texts; an index of numbers counts the rows. The
+        vectors are the column of lists or arrays
         (`vector_column`, if there are several), or else all other columns, one per dimension.
         If some of these are numbered (0, 1, 2 … or dim_1, dim_2 …), any other column raises an error.
 

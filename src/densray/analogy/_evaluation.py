@@ -33,11 +33,11 @@ from densray.analogy._result import AnalogyResult, CategoryResult, Prediction
 from densray.analogy._scorer import Ranking, Scorer
 from densray.analogy._search import search
 from densray.analogy._solver import Solver
-from densray.errors import Advice, AnalogyError, Argument, TaskError, name_some
+from densray.errors import Advice, AnalogyError, Argument, TaskError, name_some, shorten
 from densray.journal import Journal
 from densray.progress import Progress
 from densray.report import Input, Provenance
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 _NO_EXAMPLE = "no example is left without its words"
 _ALONE = "the only usable pair of its category"
@@ -128,6 +128,12 @@ def compare_solvers(
 
     `solvers` are names or solvers of this space; all other parameters are those of :func:`evaluate_analogies`.
     """
+    space = as_space(space)
+    if not isinstance(analogies, AnalogySet):
+        raise TaskError(
+            f"{shorten(analogies)} is not an AnalogySet. Load a file or a data set with load_analogies "
+            "(densray.datasets)."
+        )
     provenance = Provenance.begin()
     protocol = checked_protocol(protocol)
     unit = UnitVectors(space, vectors)

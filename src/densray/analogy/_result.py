@@ -147,6 +147,11 @@ class AnalogyResult(Result):
     groups: tuple[GroupResult, ...]
     predictions: tuple[Prediction, ...] = field(default=(), repr=False)
 
+    def __repr__(self) -> str:
+        pairs = sum(one.pairs for one in self.categories)
+        precision = show_number(self.micro)
+        return f"AnalogyResult of {self.solver} on '{self.analogies}': precision {precision}, {pairs:,} pairs"
+
     @classmethod
     def of_categories(
         cls,

@@ -15,7 +15,7 @@ from densray.analogy._products import UnitVectors
 from densray.analogy._scorer import Ranking, Scorer
 from densray.analogy._search import search
 from densray.errors import AnalogyError, Argument, TaskError, name_some
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 Pairs = Iterable[tuple[str, str | Sequence[str]] | AnalogyPair] | AnalogyCategory
 
@@ -38,7 +38,7 @@ class Solver:
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
         The vocabulary that answers come from; vectors are used at unit length.
 
     Attributes
@@ -54,7 +54,7 @@ class Solver:
     one_example_per_question: ClassVar[bool] = False
 
     def __init__(self, space: WordSpace) -> None:
-        self.space = space
+        self.space = as_space(space)
         self.skipped: tuple[SkippedPair, ...] = ()
         self._examples: Examples | None = None
 

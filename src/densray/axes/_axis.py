@@ -44,7 +44,7 @@ from densray.progress import Progress
 from densray.report import Citation
 from densray.rotations import Rotation, SeededRidge, make_rotation, name_method
 from densray.rows import Rows, order_classes
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space, is_space
 from densray.statistics import (
     HELD_OUT_INFLATION,
     AxisErrors,
@@ -127,6 +127,14 @@ class Axis:
     fitted_on: int | None = None
     sampled: Axis | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        concept = f" '{self.concept}'" if self.concept else ""
+        n_rows = self.fitted_on or (None if self.rows is None else len(self.rows))
+        rows = "" if n_rows is None else f"{n_rows:,} {self.noun}s × "
+        verdict = self._verdict if self._diagnosis is None else self._diagnosis.verdict
+        known = "" if verdict is None else f", {verdict.line}"
+        return f"Axis{concept} by {self.method}: {rows}{self.width:,} dimensions{known}"
+
     # -- finding -------------------------------------------------------------------------------------------------------
 
     @classmethod
@@ -191,7 +199,7 @@ class Axis:
         """Return the axis of a fitted estimator, without errors or verdict; `space` is where it was fitted."""
         if not hasattr(rotation, "components_"):
             raise TaskError(f"this {type(rotation).__name__} is not fitted. Call fit first.")
-        record = None if space is None else SpaceRecord.of(space, lengths=not normalize)
+        record = None if space is None else SpaceRecord.of(as_space(space), lengths=not normalize)
         return cls(rotation, type(rotation).__name__, options=DEFAULTS.changed(normalize=normalize), _space=record)
 
     @property
@@ -398,7 +406,7 @@ class Axis:
 
         Parameters
         ----------
-        target : WordSpace, States, array of shape (n, d), or table
+        target : WordSpace or KeyedVectors, States, array of shape (n, d), or table
             A table (a frame of polars or pandas, a ``pyarrow.Table``, a relation of DuckDB, …; see
             :func:`densray.tables.open_table`) comes back with the columns ``score``, ``standard_error``,
             ``probability``, ``like_seeds`` and, if the labels are scores, ``expected_label``. Any other target gives
@@ -406,7 +414,8 @@ class Axis:
         layer : int, optional
             The layer to score, for states of several layers.
         """
-        if isinstance(target, WordSpace):
+        if is_space(target):
+            target = as_space(target)
             if self.rows is not None and target is self.rows.background:
                 return replace(self._background.scores, names=tuple(target.words))  # shared with the verdict
             self.check_width(target.width, f"'{target.name}'")
@@ -506,7 +515,7 @@ class Axis:
         Parameters
         ----------
         path : path
-        space : WordSpace, path or name of a data set, optional
+        space : WordSpace or KeyedVectors, path or name of a data set, optional
             The space it will be used on. An error is raised unless the axis was fitted on this space, on a part of it,
             or on a larger version of it. An axis fitted with ``normalize=False`` also needs vectors of the same norms.
         any_space : bool, default=False
@@ -537,6 +546,7 @@ class Axis:
         if isinstance(space, str | Path):
             space = None if any_space or record is None else record.open_part(space)
         if space is not None:
+            space = as_space(space)
             axis.check_width(space.width, f"'{space.name}'", path)
             if record is not None and not any_space:
                 record.check(space, Path(path))

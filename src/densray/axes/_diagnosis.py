@@ -312,7 +312,7 @@ class Diagnosis(Result):
         first, test, spread = self.axes[0], self.permutation, self.vocabulary
         low, high = self.label_names or ("lower", "higher")
         noun, all_rows = self.axis.noun, "vocabulary" if self.axis.noun == "word" else "rows"
-        grouped = "" if self.n_groups is None else f"; left out in {self.n_groups} groups"
+        grouped = "" if self.n_groups is None else f"; left out in {show_count(self.n_groups)} groups"
         rows = [
             ("seeds", show_count(self.n_seeds),
              f"{self.n_high:,} {high}, {self.n_low:,} {low}; {show_share(self.coverage)} found{grouped}"),

@@ -19,7 +19,7 @@ from densray.errors import LexiconError, name_some
 from densray.metrics import Interval
 from densray.rotations import DensRay, PairDirection, Rotation
 from densray.rows import Rows
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 from densray.statistics import ScoreFreedom
 
 
@@ -206,10 +206,11 @@ def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -
     Parameters
     ----------
     missing : sequence of str
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     most : int, default=1000
         Maximum number of missing words to look up.
     """
+    space = as_space(space)
     words = list(missing[:most])
     found: dict[str, NearMiss] = {}
     cased = space.locate(words, any_case=True)

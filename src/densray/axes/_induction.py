@@ -21,7 +21,7 @@ from densray.errors import Argument, OutputError, TaskError
 from densray.groups import GroupProposal, WordForms
 from densray.report import Citation, Column, Input, Provenance, Result, Table, show_number, show_share
 from densray.rows import sides_of
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 if TYPE_CHECKING:
     import polars
@@ -247,6 +247,7 @@ def induce_by(axis: Axis, space: WordSpace, *, n_ends: int = 10) -> Induction:
 
 def rank_words(axis: Axis, space: WordSpace) -> Induction:
     """Return every word of a space ranked along an axis, without errors: fast for a space of any size."""
+    space = as_space(space)
     coordinates = np.concatenate([axis.coordinates(block) for _, block in space.blocks()])
     return _ranked(axis, space, Scores(coordinates.astype(np.float64)), Provenance.begin()).with_ends(10)
 

@@ -35,9 +35,9 @@ from densray.metrics import (
     spearman,
 )
 from densray.progress import Progress, part_of
-from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons, show_share
+from densray.report import Column, Input, Provenance, Result, Table, best_cells, joined_reasons, show_number, show_share
 from densray.rotations import METHODS
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 #: The four methods of the paper, and further ones.
 DEFAULT_METHODS = (*PAPER_METHODS, "mean-difference", "ridge")
@@ -113,6 +113,13 @@ class LexiconInduction(Result):
     n_groups: int | None = None
     proposal: GroupProposal | None = None
 
+    def __repr__(self) -> str:
+        best = max(self.scores, key=lambda score: score.tau)
+        return (
+            f"LexiconInduction of '{self.lexicon}' in '{self.space}': {self.n_training:,} training and {self.n_test:,} "
+            f"test words, highest τ {show_number(best.tau)} ({best.method})"
+        )
+
     def score(self, method: str) -> MethodScore:
         """Return the scores of one method."""
         for score in self.scores:
@@ -171,6 +178,11 @@ class InductionSurvey(Result):
     macro_means: Mapping[str, float]
     results: tuple[LexiconInduction, ...]
 
+    def __repr__(self) -> str:
+        best = max(self.macro_means, key=self.macro_means.__getitem__)
+        mean = show_number(self.macro_means[best])
+        return f"InductionSurvey: {len(self.results):,} lexicons, highest mean τ {mean} ({best})"
+
     def tables(self) -> list[Table]:
         """Return τ by lexicon and method, then the table of each lexicon."""
         methods = list(self.macro_means)
@@ -203,6 +215,13 @@ class RepeatedInduction(Result):
     space: str
     splits: list[dict[str, Any]]
     results: tuple[LexiconInduction, ...]
+
+    def __repr__(self) -> str:
+        best = max(self.splits, key=lambda row: float(row["mean"]))
+        return (
+            f"RepeatedInduction of '{self.lexicon}' in '{self.space}': {len(self.results):,} splits, highest mean τ "
+            f"{show_number(best['mean'])} ({best['method']})"
+        )
 
     def tables(self) -> list[Table]:
         """Return one row per method."""
@@ -269,7 +288,7 @@ def evaluate_induction(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     lexicon : Lexicon, or sequence of Lexicon
         The training words. Without `test`, some of them are held out. If there are several lexicons, each is split on
         its own, and the result lists each lexicon and the mean over them.
@@ -295,6 +314,7 @@ def evaluate_induction(
     >>> result.score("ridge").tau > 0.65
     True
     """
+    space = as_space(space)
     protocol, methods = protocol or Protocol(), check_methods(methods)
     if isinstance(lexicon, Lexicon):
         return _evaluate(space, lexicon, test, methods, protocol, groups, progress, journal)
@@ -412,6 +432,7 @@ def repeat_induction(
     progress : callable, optional
         Called with the methods done and their number, over all splits.
     """
+    space = as_space(space)
     if repeats < 2:
         raise TaskError(Argument("repeats", repeats), " is too small. A standard deviation needs at least 2 splits.")
     protocol, methods = protocol or Protocol(), check_methods(methods)

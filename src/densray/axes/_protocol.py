@@ -19,7 +19,7 @@ from densray.metrics import kendall_tau, percentile_interval, resampled_tau, tau
 from densray.report import joined_reasons, show_number
 from densray.rotations import METHODS, Rotation, make_rotation
 from densray.rows import Rows
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 from densray.spelling import spelling_key
 
 Vector = NDArray[np.float64]
@@ -229,6 +229,7 @@ class TrainTest:
         groups: Groups = None,
     ) -> TrainTest:
         """Return the training and test rows of a lexicon (split by the random seed), or of two lexicons."""
+        space = as_space(space)
         protocol = protocol or Protocol()
         if test is None:
             return cls._split(space, lexicon, protocol, groups)

@@ -22,7 +22,7 @@ from densray.metrics import Interval, pearson, pearson_interval, spearman, spear
 from densray.ratings import Ratings, row_names
 from densray.report import Column, Input, Provenance, Result, Table, show_estimate, show_number, show_share
 from densray.rotations import Rotation
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space, is_space
 from densray.spelling import locate_spellings, spelling_key
 from densray.tables import VectorTable, is_table, open_table
 
@@ -198,7 +198,7 @@ def evaluate_ratings(
 
     Parameters
     ----------
-    source : WordSpace, table, Scores, or mapping of names to scores
+    source : WordSpace or KeyedVectors, table, Scores, or mapping of names to scores
         A space or a table (:func:`densray.tables.open_table`), whose words or documents are scored along `axis`. Or
         scores with names.
     ratings : Ratings
@@ -228,7 +228,8 @@ def evaluate_ratings(
         raise TaskError(Argument("phrases", phrases), f" is given. {suggest(str(phrases), get_args(Phrases))}")
     options = options.changed(**choices)
     provenance = Provenance.begin(seed=options.random_state)
-    table = open_table(source) if not isinstance(source, WordSpace) and is_table(source) else None
+    source = as_space(source) if is_space(source) else source
+    table = open_table(source) if is_table(source) else None
     if names is not None and table is None:
         raise TaskError(Argument("names", names), " is given, but there is no table with such a column. Leave it out.")
     if table is not None:

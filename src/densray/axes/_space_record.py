@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,9 @@ class SpaceRecord:
     n_words: int
     width: int
     fingerprint: str
-    sample: tuple[str, ...]
-    coordinates: NDArray[np.float32]
-    lengths: NDArray[np.float32] | None = None
+    sample: tuple[str, ...] = field(repr=False)
+    coordinates: NDArray[np.float32] = field(repr=False)
+    lengths: NDArray[np.float32] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, space: WordSpace, *, lengths: bool = False) -> SpaceRecord:

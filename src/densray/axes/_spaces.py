@@ -18,7 +18,7 @@ from densray.groups import first_of_group, number_groups, pairwise_rows
 from densray.lexicon import Lexicon
 from densray.report import Column, Input, Provenance, Result, Table, show_count, show_number
 from densray.rows import Rows
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 from densray.spelling import locate_spellings
 from densray.statistics import closed_form_deviations, is_closed_form, with_fewer_rows
 
@@ -185,7 +185,7 @@ def compare_spaces(
 
     Parameters
     ----------
-    first, second : WordSpace
+    first, second : WordSpace or KeyedVectors
         The two spaces may have different widths.
     lexicon : Lexicon
         The seeds. Without `other_lexicon`, only seeds that are in both spaces are used.
@@ -203,7 +203,7 @@ def compare_spaces(
     """
     from scipy.stats import false_discovery_control, norm
 
-    options = options.changed(**choices)
+    first, second, options = as_space(first), as_space(second), options.changed(**choices)
     provenance = Provenance.begin(seed=options.random_state)
     seeds = _seeds_of_both((first, second), lexicon, other_lexicon, options)
     rows = _compared_rows(first, second, pairs)

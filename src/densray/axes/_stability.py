@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from densray._threads import map_parallel
 from densray.axes._lexicon_evaluation import check_methods
-from densray.axes._protocol import Protocol, TrainTest
+from densray.axes._protocol import Protocol, TrainTest, say_ceiling
 from densray.errors import Argument, TaskError
 from densray.journal import Journal
 from densray.lexicon import Lexicon
-from densray.metrics import kendall_tau
+from densray.metrics import kendall_tau, tau_ceiling
 from densray.progress import Progress
-from densray.report import Column, Input, Provenance, Result, Table, best_cells, show_share
+from densray.report import Column, Input, Provenance, Result, Table, best_cells, show_number, show_share
 from densray.rows import Rows
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 #: Sizes of the training lexicon: 2^7 to 2^12.
 DEFAULT_SIZES = (128, 256, 512, 1024, 2048, 4096)
@@ -65,6 +65,8 @@ class Stability(Result):
     n_samples : int
     coverage : float
         Share of the lexicon that is in the space.
+    tau_ceiling : float
+        The highest τ that the labels of the test words allow.
     protocol : Protocol
     """
 
@@ -77,7 +79,15 @@ class Stability(Result):
     n_test: int
     n_samples: int
     coverage: float
+    tau_ceiling: float
     protocol: Protocol
+
+    def __repr__(self) -> str:
+        best = max(self.scores, key=lambda score: (score.size, score.mean))
+        return (
+            f"Stability of '{self.lexicon}' in '{self.space}': {self.n_samples:,} samples of each size, highest mean τ "
+            f"of {best.size:,} words {show_number(best.mean)} ({best.method})"
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping per method and size: ``method``, ``size``, ``mean``, ``std``, ``lowest``."""
@@ -92,7 +102,7 @@ class Stability(Result):
             f"{self.n_test:,} test words; {show_share(self.coverage, 1)} of the lexicon is in {self.space}."
         )
         return [
-            self._table("Mean of Kendall τ", "mean", methods, [note], lowest=False),
+            self._table("Mean of Kendall τ", "mean", methods, [note, say_ceiling(self.tau_ceiling)], lowest=False),
             self._table("Standard deviation of Kendall τ", "std", methods, [], lowest=True),
         ]
 
@@ -127,7 +137,7 @@ def evaluate_stability(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     lexicon : Lexicon
         The training words. Without `test`, some of them are held out.
     test : Lexicon, optional
@@ -145,6 +155,7 @@ def evaluate_stability(
     journal : Journal, optional
         Stores the results of each sample until the run is done; see `densray.journal`.
     """
+    space = as_space(space)
     protocol, methods = protocol or Protocol(), check_methods(methods)
     provenance = Provenance.begin(seed=protocol.random_state)
     data = TrainTest.of(space, lexicon, test, protocol=protocol)
@@ -180,6 +191,7 @@ def evaluate_stability(
         n_test=len(data.test),
         n_samples=n_samples,
         coverage=data.coverage,
+        tau_ceiling=tau_ceiling(data.test.y),
         protocol=protocol,
         provenance=provenance.finish(
             inputs=[Input.of("space", space), *(Input.of("lexicon", each) for each in (lexicon, test) if each)],

@@ -6,7 +6,7 @@ its probability shrinks towards the share of the higher class; see :class:`SeedL
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from scipy.special import expit
 from densray._arrays import HALF_TYPES, float_rows, type_name
 from densray._conversions import as_pandas
 from densray._vocabulary import unit_rows
+from densray.errors import one_line
+from densray.report import show_number
 from densray.rows import Rows
 from densray.statistics import AxisErrors, SeedAngle
 
@@ -66,9 +68,20 @@ class Scores:
     def __len__(self) -> int:
         return len(self.score)
 
+    def __repr__(self) -> str:
+        listed = ", ".join(self.columns())
+        if not len(self):
+            return f"Scores of 0 rows ({listed})"
+        ends = [int(np.argmax(self.score)), int(np.argmin(self.score))]
+        names = [f" ({one_line(self.names[row], width=30)})" if self.names else "" for row in ends]
+        highest, lowest = (
+            f"{show_number(float(self.score[row]), 2)}{name}" for row, name in zip(ends, names, strict=True)
+        )
+        return f"Scores of {len(self):,} rows: highest {highest}, lowest {lowest} ({listed})"
+
     def columns(self) -> dict[str, Vector]:
         """Return the known columns by name."""
-        listed = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "names"}
+        listed = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "names"}
         return {name: values for name, values in listed.items() if values is not None}
 
     def to_polars(self) -> polars.DataFrame:
@@ -115,13 +128,13 @@ class Uncertainty:
         Share of each deviation that multiplies all scores by one factor. The errors of scores leave it out.
     """
 
-    seed_mean: Vector
-    average_row: Vector
+    seed_mean: Vector = field(repr=False)
+    average_row: Vector = field(repr=False)
     errors: AxisErrors
     calibration: Calibration
     is_score: bool
     least_likeness: float
-    scale_changes: Vector
+    scale_changes: Vector = field(repr=False)
 
     @classmethod
     def of(cls, axis: Vector, rows: Rows, held_out: Vector, errors: AxisErrors, *, normalize: bool) -> Uncertainty:

@@ -13,7 +13,7 @@ from densray._vocabulary import unit_rows
 from densray.axes._evidence import degrees_between
 from densray.axes._induction import Induction
 from densray.errors import TaskError
-from densray.report import Column, Result, Table
+from densray.report import Column, Result, Table, show_number
 from densray.rows import Rows
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ class AxisChange(Result):
     spearman: float
     risen: list[dict[str, Any]]
     fallen: list[dict[str, Any]]
+
+    def __repr__(self) -> str:
+        ends = [", ".join(str(row["word"]) for row in rows[:3]) for rows in (self.risen, self.fallen)]
+        order = f"{show_number(self.degrees, 0)}°, rank correlation {show_number(self.spearman, 2)}"
+        return f"AxisChange: {order}; risen {ends[0]} …; fallen {ends[1]} …"
 
     def tables(self) -> list[Table]:
         """Return the words that rose, and those that fell."""

@@ -155,6 +155,7 @@ def demo(
     """
     check_page(output, overwrite=overwrite or output == REPORT)  # its own report is replaced by the next one
     from densray.demonstration import demonstrate
+    from densray.errors import how_to_install
     from densray.report import Section, write_html
 
     note(f"Writing {output} at the end", quiet=quiet)
@@ -167,7 +168,7 @@ def demo(
     show(report, as_json=False, quiet=quiet, details=details)
     print(f"\nThe report with its figures: {output.resolve()}")
     if not any(section.figures for section in report.sections if isinstance(section, Section)):
-        print('It has none yet: pip install "densray[figures]" draws them.')
+        print(f"It has none yet, because they need the extra figures. {how_to_install('figures')}")
 
 
 @with_option_groups

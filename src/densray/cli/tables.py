@@ -628,7 +628,7 @@ def write_removal_report(
     from densray.figures import figure, interval_plot
     from densray.report import Report, Section, write_html
 
-    text = "\n".join([remains.headline, f"{_say_removed(erasure)}.", remains.summary, *erasure.remarks])
+    text = "\n".join([remains.headline, f"{_say_removed(erasure)}.", remains.details, *erasure.remarks])
     chart = [interval_plot(remains.intervals(), down="model", x="AUC")] if remains.probes else []
     caption = "AUC of each model before and after the removal, with 95% intervals. Grey: chance."
     figures = [figure(each, caption) for each in chart]
@@ -656,7 +656,7 @@ def say_erased(facts: dict[str, Any], line: str, erasure: Erasure, remains: Rema
     else:
         learned = "" if erasure.rows is not None or not remains.probes else "Measured when the erasure was learned. "
         headline = [remains.headline] if remains.probes else []
-        for each in (line, _say_removed(erasure), *headline, f"{learned}{remains.summary}", *erasure.remarks):
+        for each in (line, _say_removed(erasure), *headline, f"{learned}{remains.details}", *erasure.remarks):
             say(each)
 
 

@@ -372,7 +372,10 @@ def _find_file(file: DataFile, folder: Path) -> Path | None:
 
 def _how_to_get(entry: DataSet) -> str:
     if entry.embedded:
-        return "The package densray-data carries it: `pip install densray-data`."
+        return (
+            "The package densray-data carries it. Run `python -m pip install ./densray-data` in your checkout of "
+            "densray (once it is published: `pip install densray-data`)."
+        )
     trusting = " --trust-unchecked" if any(file.is_unchecked for file in entry.files) else ""
     fetching = f"Run `densray data fetch {entry.name}{trusting}`. " if entry.downloadable else ""
     return fetching + _by_hand(entry)

@@ -121,7 +121,7 @@ def association_test(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     test : AssociationTest
         For example one of the ten tests of :func:`densray.datasets.load_weat`.
     n_permutations, random_state
@@ -134,6 +134,7 @@ def association_test(
     >>> found.name, round(found.value, 2), round(found.p_value, 3), found.exact
     ('WEAT 7', 0.91, 0.039, True)
     """
+    space = as_space(space)
     groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
     return association(
         space,
@@ -339,7 +340,7 @@ def pair_choice(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     questions : iterable of SemBiasQuestion
     poles : pair of str
 
@@ -347,6 +348,7 @@ def pair_choice(
     ----------
     .. [1] J. Zhao, Y. Zhou, Z. Li, W. Wang and K.-W. Chang. Learning Gender-Neutral Word Embeddings. EMNLP 2018.
     """
+    space = as_space(space)
     require_words(space, poles, what="poles")
     asked = list(questions)
     usable = [each for each in asked if all(word in space for pair in each.pairs for word in pair)]

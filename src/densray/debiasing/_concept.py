@@ -27,7 +27,7 @@ from densray.debiasing._associations import SemBiasQuestion, read_sembias
 from densray.errors import TaskError, suggest
 from densray.lexicon import Lexicon
 from densray.removers import parse_remover
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 _PARTS = ("first_target", "second_target", "first_attribute", "second_attribute")
 _NEEDED = ("lexicon", "anchors", "neutral")
@@ -217,6 +217,7 @@ class Concept:
 
     def spelled_as(self, space: WordSpace) -> Concept:
         """Return the concept in the spelling of a space, for words that it lacks if only the case differs."""
+        space = as_space(space)
         changed: dict[str, Any] = {
             name: _respelled(value, space)
             for name, value in vars(self).items()

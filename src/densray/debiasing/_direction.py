@@ -19,7 +19,7 @@ from densray.debiasing._measurement import (
 from densray.errors import Argument, CoverageError, TaskError
 from densray.metrics import mean_interval
 from densray.rotations import PairDirection
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class AnchorGap(Measurement):
     """
 
     anchors: tuple[str, str] = ("", "")
-    words: tuple[str, ...] = ()
-    cosines: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)))
+    words: tuple[str, ...] = field(default=(), repr=False)
+    cosines: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 2)), repr=False)
 
     @property
     def gaps(self) -> NDArray[np.float64]:
@@ -56,7 +56,7 @@ def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str])
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     words : iterable of str
         Words that should be neutral, such as occupations; missing words are reported.
     anchors : pair of str
@@ -72,6 +72,7 @@ def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str])
     >>> round(anchor_gap(space, ["nurse", "smith"], ("man", "woman")).value, 3)
     0.2
     """
+    space = as_space(space)
     if len(anchors) != 2 or anchors[0] == anchors[1]:
         raise TaskError(Argument("anchors", anchors), " is given; two different words are needed.")
     require_words(space, anchors, what="anchors")
@@ -101,6 +102,7 @@ def pair_direction(space: WordSpace, pairs: Iterable[tuple[str, str]]) -> Vector
     .. [1] T. Bolukbasi, K.-W. Chang, J. Zou, V. Saligrama and A. Kalai. Man is to Computer Programmer as Woman is to
        Homemaker? Debiasing Word Embeddings. NeurIPS 2016.
     """
+    space = as_space(space)
     found, _ = find_pairs(space, pairs, what="pairs that define the direction")
     X = unit_vectors(space, [word for pair in found for word in pair])
     groups = np.repeat(np.arange(len(found)), 2)
@@ -118,13 +120,14 @@ def direct_bias(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     words : iterable of str
     direction : array of shape (d,)
         The direction :math:`g`, such as the :func:`pair_direction` of the original space.
     strictness : float, default=1.0
         The exponent :math:`c`.
     """
+    space = as_space(space)
     if strictness <= 0:
         raise TaskError(Argument("strictness", strictness), " is given; a number above 0 is needed.")
     found, missing = find_words(space, words, what="words for direct bias")
@@ -144,11 +147,12 @@ def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction:
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     pairs : iterable of pairs of str
         Words that should be neutral, such as pairs of occupations.
     direction : array of shape (d,)
     """
+    space = as_space(space)
     found, missing = find_pairs(space, pairs, what="pairs for indirect bias")
     axis = _axis(direction, space)
     first, second = (unit_vectors(space, [pair[side] for pair in found]) for side in (0, 1))

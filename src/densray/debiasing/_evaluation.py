@@ -51,7 +51,7 @@ from densray.remains import ProbeResult, Remains
 from densray.removers import parse_remover
 from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share, typeset
 from densray.rows import Rows
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 MOST_BIASED = 2500  # per side, as in Gonen & Goldberg (2019)
 _CLUSTERED = 500
@@ -90,6 +90,7 @@ class Reference:
     @classmethod
     def of(cls, space: WordSpace, concept: Concept, *, n_biased: int = MOST_BIASED) -> Reference:
         """Return the reference from an original space."""
+        space = as_space(space)
         neutral, _ = find_words(space, concept.neutral, what="neutral words", minimum=3)
         X = unit_vectors(space, neutral)
         cosines = X @ X.T
@@ -118,7 +119,7 @@ def measure_space(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
         The original space, or the result of a remover.
     concept : Concept
     reference : Reference
@@ -128,6 +129,7 @@ def measure_space(
     progress : callable, optional
         Called with the number of measures done and their total.
     """
+    space = as_space(space)
     lists = (space, concept, reference, random_state)
     removing = [*_gaps(*lists), *_recoveries(*lists), *_models(*lists)]
     planned = [*removing, *_kept(*lists)]
@@ -383,7 +385,7 @@ def evaluate_removal(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     concept : Concept
         Its word lists; see :func:`load_concept`.
     removers : iterable of str
@@ -406,6 +408,7 @@ def evaluate_removal(
     journal : Journal, optional
         Stores the measures of each space until the run is done; see `densray.journal`.
     """
+    space = as_space(space)
     started = Provenance.begin(seed=random_state)
     always = tuple(keep)
     unit = space.normalized(zeros="keep")
@@ -466,6 +469,7 @@ def measure_original(
     progress: Progress | None = None,
 ) -> MeasuredSpace:
     """Return the measures of the original space: the first column of :func:`evaluate_removal`."""
+    space = as_space(space)
     unit = space.normalized(zeros="keep")
     return _measured(
         None, ORIGINAL, unit, concept, Reference.of(unit, concept, n_biased=n_biased), progress, random_state

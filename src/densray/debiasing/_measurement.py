@@ -97,6 +97,9 @@ class MeasuredSpace:
     removed: tuple[Measurement, ...]
     kept: tuple[Measurement, ...]
 
+    def __repr__(self) -> str:
+        return f"MeasuredSpace '{self.name}': {len(self.removed)} measures of the concept, {len(self.kept)} of quality"
+
     def __getitem__(self, measure: str) -> Measurement:
         """Return a measure by its name."""
         return next(each for each in (*self.removed, *self.kept) if each.name == measure)

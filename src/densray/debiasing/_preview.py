@@ -16,7 +16,7 @@ from densray.erasure import Erasure
 from densray.errors import Argument, CoverageError, TaskError
 from densray.lexicon import Lexicon
 from densray.report import Column, Input, Provenance, Result, Table
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 BEFORE, AFTER = "original", "erased"
 _TAKEN = frozenset({"word", "space", "nearer"})  # other keys of a row of the scatter
@@ -90,7 +90,7 @@ def preview_removal(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     erasure : Erasure
         Learned at unit length, as :meth:`densray.Erasure.fit` does by default.
     neutral : iterable of str
@@ -113,6 +113,7 @@ def preview_removal(
     >>> round(shown.before.value, 3), round(shown.after.value, 3)
     (1.073, 0.0)
     """
+    space = as_space(space)
     started = Provenance.begin()
     if len(anchors) != 2 or anchors[0] == anchors[1]:
         raise TaskError(Argument("anchors", anchors), " is given; two different words are needed.")
@@ -152,6 +153,7 @@ def typical_anchors(
 
 def common_words(space: WordSpace, count: int, *, exclude: Iterable[str] = ()) -> list[str]:
     """Return the first words of a space, usually the most frequent, except those to exclude."""
+    space = as_space(space)
     barred = set(exclude)
     return list(islice((word for word in space.words if word not in barred), count))
 

@@ -17,7 +17,7 @@ from densray.debiasing._measurement import (
 )
 from densray.errors import CoverageError, TaskError
 from densray.metrics import correlation_interval, mean_interval, proportion_interval, spearman
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 
 def similarity(space: WordSpace, ratings: SimilaritySet) -> Measurement:
@@ -25,6 +25,7 @@ def similarity(space: WordSpace, ratings: SimilaritySet) -> Measurement:
 
     Pairs with a word that is not in the space are left out; their words are reported.
     """
+    space = as_space(space)
     known = [all(word in space for word in pair) for pair in ratings.pairs]
     pairs = [pair for pair, usable in zip(ratings.pairs, known, strict=True) if usable]
     if len(pairs) < 3:
@@ -49,7 +50,7 @@ def analogy_accuracy(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     analogies : AnalogySet
         Only pairs with both words in the space are used; every ordered pair of pairs is a question.
     most : int
@@ -57,6 +58,7 @@ def analogy_accuracy(
     random_state : int or None
         Seed for the draw.
     """
+    space = as_space(space)
     random = np.random.RandomState(random_state)
     questions = [question for category in analogies for question in _questions(space, category.pairs, most, random)]
     if not questions:
@@ -87,13 +89,14 @@ def neighbor_overlap(
 
     Parameters
     ----------
-    space, original : WordSpace
+    space, original : WordSpace or KeyedVectors
         Two spaces with the same words.
     words : iterable of str, optional
         Default: `most` words spread evenly over the space.
     k : int
     most : int
     """
+    space, original = as_space(space), as_space(original)
     if list(space.words[:5]) != list(original.words[:5]) or len(space) != len(original):
         raise TaskError(f"'{space.name}' and '{original.name}' hold different words; the same are needed.")
     if words is None:

@@ -18,7 +18,7 @@ from densray.folds import fold_numbers
 from densray.lexicon import Lexicon
 from densray.metrics import Interval, proportion_interval
 from densray.probes import cluster_accuracy
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 Model = Literal["linear", "nonlinear"]
 
@@ -144,6 +144,10 @@ class BiasedWords:
     words: tuple[str, ...]
     bias: NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        low, high = self.words[0], self.words[-1]
+        return f"BiasedWords towards {self.poles[0]} or {self.poles[1]}: {len(self.words):,} words from {low} to {high}"
+
     def top(self, count: int) -> tuple[list[str], NDArray[np.bool_]]:
         """Return the `count` most biased words per side, and whether each is on the side of the first pole."""
         if count < 1 or 2 * count > len(self.words):
@@ -156,13 +160,14 @@ def most_biased(space: WordSpace, poles: tuple[str, str], *, exclude: Iterable[s
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
         The original space.
     poles : pair of str
         Such as ("he", "she").
     exclude : iterable of str
         Words that belong to the concept by definition, such as "queen", and are not biased.
     """
+    space = as_space(space)
     require_words(space, poles, what="poles")
     first, second = (space[pole].astype(np.float64) for pole in poles)
     direction = first / np.linalg.norm(first) - second / np.linalg.norm(second)
@@ -183,6 +188,7 @@ def cluster_test(
     space: WordSpace, biased: BiasedWords, *, count: int = 500, random_state: int | None = 0
 ) -> Measurement:
     """Return how well two clusters of the most biased words match their old bias; 0.5 is chance."""
+    space = as_space(space)
     words, sides = biased.top(count)
     accuracy = cluster_accuracy(unit_vectors(space, words), sides, random_state=random_state)
     return Measurement("cluster accuracy", accuracy, proportion_interval(accuracy, len(words)), used=len(words))
@@ -201,7 +207,7 @@ def recovery_test(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     biased : BiasedWords
     kernel : {"rbf", "linear"}
     count : int
@@ -213,6 +219,7 @@ def recovery_test(
     """
     from sklearn.svm import SVC
 
+    space = as_space(space)
     words, sides = biased.top(count)
     if not 2 <= n_train < len(words):
         raise TaskError(
@@ -235,7 +242,7 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     biased : BiasedWords
         From the original space.
     words : iterable of str
@@ -245,6 +252,7 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
     """
     from scipy.stats import pearsonr
 
+    space = as_space(space)
     old = dict(zip(biased.words, biased.bias.tolist(), strict=True))
     listed = list(words)
     found, _ = find_words(space, [word for word in listed if word in old], what="words with neighbours", minimum=3)

@@ -1,9 +1,9 @@
 """Charts of results: functions that draw an altair chart from rows, and save it to a file.
 
-They draw and compute nothing. Altair is imported when a chart is drawn; it is installed by
-``pip install "densray[figures]"``. Colours are those of Okabe and Ito, and every colour has its own shape or
-dash, so that the charts can be read in grey and by colour-blind readers; text and lines adapt to a
-light or dark background.
+They draw and compute nothing. Altair is imported when a chart is drawn; the extra ``figures`` installs it
+(``python -m pip install ".[figures]"`` in a checkout). Colours are those of Okabe and Ito, and every colour has its own
+shape or dash, so that the charts can be read in grey and by colour-blind readers; text and lines adapt to a light or
+dark background.
 """
 
 from __future__ import annotations

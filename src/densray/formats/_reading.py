@@ -438,18 +438,17 @@ def _looks_like_glove(head: bytes) -> bool:
 
 def _unknown(source: Source, head: bytes) -> FormatError:
     first, _, rest = head.lstrip(b"\r\n").partition(b"\n")
-    name = source.path.name
+    name, shown = source.path.name, shorten(first.decode("utf-8", "backslashreplace"))
     if b"\0" not in first and _looks_like_glove(rest):
-        return FormatError(
-            f"{name}, line 1: {shorten(first)} is not a word and numbers, as the next line is. Leave it out."
-        )
+        return FormatError(f"{name}, line 1: {shown} is not a word and numbers, as the next line is. Leave it out.")
     if b"\0" not in first and len(re.split(rb"[,;]", first)) > 2:
         return FormatError(
-            f"{name}, line 1: {shorten(first)} does not name the columns of words and vectors. Begin with a line such "
-            "as word,d0,d1,d2, with a name for each column."
+            f"{name}, line 1: {shown} does not number the columns of a vector. Begin with a line such as "
+            "word,d0,d1,d2, with a name for each column."
         )
+    beginning = shorten(head[:24].decode("latin-1"), width=40)
     return FormatError(
-        f"{name}, byte 0: {shorten(head[:24], width=40)} is not a known format. Known: {', '.join(FORMATS)}; "
-        "plain or in gz, bz2, zst, zip.",
+        f"{name}, byte 0: {beginning} is not a known format. Known: {', '.join(FORMATS)}; plain or in gz, bz2, zst, "
+        "zip.",
         Advice(" If it is one of them, convert it with ", Argument("source_format", ...), "."),
     )

@@ -18,7 +18,7 @@ from densray.formats._bytes import compression_of, open_source, open_target
 from densray.formats._reading import FORMATS, detect_format, name_of, open_stream, read_options
 from densray.formats._safetensors import write_native
 from densray.progress import Progress
-from densray.space import WordSpace
+from densray.space import WordSpace, as_space
 
 Change = Callable[[Sequence[str], NDArray[np.float32]], NDArray[Any]]
 """Change of a block by `rewrite`: takes its words and vectors, returns vectors, possibly of another width."""
@@ -39,7 +39,7 @@ def write_space(
 
     Parameters
     ----------
-    space : WordSpace
+    space : WordSpace or KeyedVectors
     path : path
         Its extension determines format and compression: ``space.vec.gz``, ``space.bin``, ``space.densray`` (native,
         which opens instantly) …
@@ -50,6 +50,7 @@ def write_space(
     progress : callable, optional
         Called with the number of rows done and their total.
     """
+    space = as_space(space)
     path = Path(path)
     kind = format_for(path, format)
     pieces = _counted(space.blocks(), len(space), progress)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from densray._version import __version__, library_versions
+from densray.errors import one_line
 from densray.report._table import Column, Table, show_number
 
 
@@ -301,6 +302,15 @@ class Result:
 
     provenance: Provenance
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in vars(cls):  # a dataclass would replace an inherited method by a list of all its fields
+            cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Return the class and the beginning of the text, in one line."""
+        return f"{type(self).__name__}: {one_line(self.text() or self.title, width=160)}"
+
     def tables(self) -> list[Table]:
         """Return the result laid out as tables; the main one first."""
         raise NotImplementedError(f"{type(self).__name__} does not say how it is laid out as tables.")
@@ -336,6 +346,10 @@ class Citation:
 
     def __str__(self) -> str:
         return f"{self.sentence}\n\n{self.bibtex}"
+
+    def __repr__(self) -> str:
+        entries = self.bibtex.count("\n@") + self.bibtex.startswith("@")
+        return f"Citation with {entries} BibTeX entries: {one_line(self.sentence, width=120)}"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from densray._arrays import (
     is_foreign,
     label_array,
     namespace,
+    stacked_rows,
     take_rows,
     to_host,
     type_name,
@@ -79,6 +80,7 @@ def check_vectors(
             f"X is a {type(X).__name__}; rows are needed. Files and blocks of rows go to densray.scale.fit_blocks."
         )
     check_kind(X)
+    X = stacked_rows(X)
     fewest = fewest if reset else 1
     X = at_precision(X, getattr(estimator, "precision", None))
     if is_foreign(X) or isinstance(X, ConvertedRows):

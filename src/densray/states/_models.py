@@ -17,7 +17,7 @@ import numpy as np
 
 from densray._threads import ignored_warnings
 from densray._vocabulary import spread_rows
-from densray.errors import Advice, Argument, MissingExtraError, TaskError, load_extra
+from densray.errors import Advice, Argument, MissingExtraError, TaskError, how_to_install, load_extra
 from densray.states._blocks import input_device, load_torch
 from densray.states._chat import ChatText, Text, as_texts
 
@@ -92,9 +92,9 @@ def load_model(
                 _load_encoder(path, chosen, options) if as_encoder else _load_transformer(path, name, chosen, options)
             )
         except ImportError as error:
-            extra = "sentence-transformers" if as_encoder else '"densray[models]"'
+            remedy = "Run: pip install sentence-transformers" if as_encoder else how_to_install("models")
             reason = str(error).strip().splitlines()[0]
-            raise MissingExtraError(f"{name} cannot be loaded: {reason} Run: pip install {extra}") from None
+            raise MissingExtraError(f"{name} cannot be loaded: {reason} {remedy}") from None
         except Exception as error:  # another library may raise anything on a damaged file
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise TaskError(

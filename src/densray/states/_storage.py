@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from densray._files import ArchiveKind, Contents, archive_digest, atomic_write, folder_lock, release_pages
 from densray._text_files import TextTable
-from densray.errors import OutputError, PersistenceError, TaskError, shorten
+from densray.errors import OutputError, PersistenceError, TaskError, one_line, shorten
 from densray.journal import Journal, Run
 from densray.progress import Progress
 from densray.rows import Rows
@@ -87,6 +87,11 @@ class States:
     _arrays: dict[int, NDArray[Any]] = field(default_factory=dict, repr=False, compare=False)
     _blocks: tuple[Block, ...] = field(default=(), repr=False, compare=False)
     _checked: set[int] = field(default_factory=set, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        layers = f"layer {self.layers[0]}" if len(self.layers) == 1 else f"{len(self.layers)} layers"
+        model = f" of '{one_line(self.model, width=60)}'" if self.model else ""
+        return f"States{model}: {len(self.texts):,} texts × {self.width:,} dimensions, {layers} ({self.dtype})"
 
     @classmethod
     def of_arrays(cls, arrays: Sequence[NDArray[Any]], texts: Sequence[str], *, model: str = "") -> States:

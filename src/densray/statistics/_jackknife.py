@@ -21,7 +21,7 @@ contain both classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,9 +142,9 @@ class AxisErrors:
         Precision of the errors of the scores of a background; None if there is no background.
     """
 
-    deviations: Matrix
+    deviations: Matrix = field(repr=False)
     seed_angle: SeedAngle
-    freedom: ScoreFreedom | None = None
+    freedom: ScoreFreedom | None = field(default=None, repr=False)
 
 
 def axis_errors(

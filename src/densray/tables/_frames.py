@@ -25,7 +25,7 @@ def is_table(target: Any) -> bool:
     if library_of(target) in ("polars", "pandas", "datasets"):
         return type(target).__name__ in ("DataFrame", "LazyFrame", "Dataset")
     streams = hasattr(target, "__arrow_c_stream__") or callable(getattr(target, "to_arrow", None))
-    return isinstance(target, VectorTable) or hasattr(target, "index_to_key") or streams
+    return isinstance(target, VectorTable) or streams
 
 
 def with_columns(table: VectorTable, columns: Columns) -> Any:

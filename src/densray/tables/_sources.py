@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from densray._arrays import is_missing
+from densray._conversions import streamed
 from densray.errors import TableError, name_some, shorten
 from densray.tables._arrow import arrow, reading
 from densray.tables._encoder import check_same_encoders
@@ -297,12 +298,9 @@ def _to_arrow(given: Any) -> pa.Table:
         vectors = pa.FixedSizeListArray.from_arrays(pa.array(keyed.vectors.reshape(-1)), keyed.vectors.shape[1])
         return pa.table({"word": [str(key) for key in keyed.index_to_key], "vector": vectors})
     try:
-        if library == "datasets":
-            given = given.with_format("arrow")[:]
-        elif not hasattr(given, "__arrow_c_stream__") and callable(getattr(given, "to_arrow", None)):
-            given = given.to_arrow()
-        if hasattr(given, "__arrow_c_stream__"):
-            return pa.table(given)
+        stream = streamed(given)
+        if hasattr(stream, "__arrow_c_stream__"):
+            return pa.table(stream)
     except (pa.ArrowException, TypeError) as error:
         raise TableError(f"the {type(given).__name__} cannot be read as a table ({shorten(error)}).") from error
     raise TableError(

@@ -69,22 +69,30 @@ def _encoding_of_file(path: Path) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         while piece := file.read(_TEXT_BYTES):
-            try:
-                decoder.decode(piece)
-            except UnicodeDecodeError:
-                file.seek(0)
-                start = file.read(_TEXT_BYTES)
-                detected = encoding_of(start if encoding_of(start) == "utf-16" else piece)
-                if detected is None:
-                    raise TableError(f"{path} is not UTF-8, and its encoding is not known. Save it as UTF-8.") from None
-                warnings.warn(
-                    EncodingDetectedWarning(
-                        f"{path.name} is not UTF-8. It was read as {detected}. If that is wrong, save it as UTF-8."
-                    ),
-                    stacklevel=2,
-                )
-                return detected
+            if _is_utf8(piece, decoder):
+                continue
+            file.seek(0)
+            start = encoding_of(file.read(_TEXT_BYTES)) or ""
+            detected = start if start.startswith("utf-16") else encoding_of(piece)
+            if detected is None:
+                raise TableError(f"{path} is not UTF-8, and its encoding is not known. Save it as UTF-8.")
+            warnings.warn(
+                EncodingDetectedWarning(
+                    f"{path.name} is not UTF-8. It was read as {detected}. If that is wrong, save it as UTF-8."
+                ),
+                stacklevel=2,
+            )
+            return detected
     return "utf-8"
+
+
+def _is_utf8(piece: bytes, decoder: codecs.IncrementalDecoder) -> bool:
+    """Return whether the next piece of a file is UTF-8 without NUL bytes, which UTF-16 has between ASCII letters."""
+    try:
+        decoder.decode(piece)
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in piece
 
 
 class CsvTables:

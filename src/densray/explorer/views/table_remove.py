@@ -201,7 +201,7 @@ def _show_probes(bench: TableBench, wanted: RemovalChoice, linear: Any, notice: 
     if found is None:
         return
     getattr(notice, GRADES[found.grade])(plain(found.headline), icon=":material/troubleshoot:")
-    st.markdown(plain(found.summary))
+    st.markdown(plain(found.details))
     if not found.probes:
         return
     _show_linear(found, linear)
