@@ -257,7 +257,7 @@ def test_a_seed_that_is_none_is_an_error_of_ours() -> None:
         ("label\tid", "'id' seems"),
     ],
 )
-def test_a_column_that_numbers_the_rows_is_no_label_and_no_word(tmp_path, header, message):
+def test_a_column_that_numbers_the_rows_is_neither_label_nor_word(tmp_path, header, message):
     (tmp_path / "a.tsv").write_text(f"{header}\n1\tgood\n2\tbad\n", "utf-8")
     with pytest.raises(LexiconError, match=message):
         Lexicon.read(tmp_path / "a.tsv")

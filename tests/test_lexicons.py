@@ -66,7 +66,7 @@ def test_old_line_ends_and_utf16_are_understood_or_named(tmp_path: Path) -> None
     assert Lexicon.read(path, encoding="utf-16").words == ("good",)
 
 
-def test_a_windows_file_is_read_and_its_encoding_told(tmp_path: Path) -> None:
+def test_a_windows_file_is_read_and_its_encoding_reported(tmp_path: Path) -> None:
     path = write(tmp_path, "Wort;Wert\nschön;1\nhäßlich;-1\n", encoding="cp1252")
     with pytest.warns(EncodingDetectedWarning, match=r"read as cp1252. Check 'schön', 'häßlich'"):
         assert Lexicon.read(path).words == ("schön", "häßlich")
