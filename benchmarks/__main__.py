@@ -64,7 +64,7 @@ def _machine() -> str:
 
 
 def run() -> None:
-    """Measure what the command line names."""
+    """Run the benchmarks that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(NAMES)}; all by default")
     parser.add_argument("--write", type=Path, help="append the table to this Markdown file")

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # the driver the e
 
 _REPEATS = 7
 _LARGE = 400_000
-#: What the first chart shows, as a string that changes with it: its texts, and how many marks it has.
+#: A string that changes with the first chart: its texts, and how many marks it has.
 _SHOWN = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"] svg')].slice(0, 1).map(chart =>
     [...chart.querySelectorAll('text')].map(text => text.textContent).join('|')
     + chart.querySelectorAll('path').length).join()"""

@@ -222,7 +222,7 @@ def gpu_devices() -> list[Device]:
 
 
 def main() -> Iterator[Measurement]:
-    """Yield what is measured; nothing where there is no GPU."""
+    """Yield the measurements; none without a GPU."""
     for device in gpu_devices():
         for size, dtype in dict.fromkeys((case.size, case.dtype) for case in CASES):
             cases = [case for case in CASES if (case.size, case.dtype) == (size, dtype)]

@@ -71,7 +71,7 @@ def _write_rows(folder: Path) -> int:
 
 
 def _fit(way: str, folder: Path, *, stop: float = 0.0) -> dict[str, object] | None:
-    """Return what a fit in its own process reports; None if it was killed."""
+    """Return the figures of a fit in its own process; None if it was killed."""
     command = [sys.executable, "-c", _FIT, way, str(folder), str(stop)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
     if stop and process.returncode < 0:

@@ -1,4 +1,4 @@
-"""A plan for very many vectors: the rate of this machine, the cost model checked on it, and what it says then.
+"""A plan for very many vectors: the rate of this machine, the cost model checked on it, and its predictions.
 
 The model: a fit takes a time that does not grow (the eigenproblem, starting up), and for n vectors of d numbers of b
 bytes max(n d b / B, 2 n d² / F) seconds on a worker that reads B bytes and computes F operations a second. F is
@@ -46,7 +46,7 @@ def _on(device: Device) -> list[float]:
 
 
 def _lines(name: str, sizes: Sequence[int], times: Sequence[float]) -> list[Measurement]:
-    """Return the rate, how well the model predicts the largest size from the others, and what it says of more."""
+    """Return the rate, how well the model predicts the largest size from the others, and its predictions for more."""
     slope, start = np.polyfit(sizes[:-1], times[:-1], 1)
     predicted = (start + slope * sizes[-1]) / times[-1]
     slope, start = np.polyfit(sizes, times, 1)
@@ -73,7 +73,7 @@ def _lines(name: str, sizes: Sequence[int], times: Sequence[float]) -> list[Meas
 
 
 def main() -> list[Measurement]:
-    """Return the rates measured, and what the model says of 10⁹ to 10¹² vectors."""
+    """Return the measured rates, and the predictions of the model for 10⁹ to 10¹² vectors."""
     measurements = _lines("processor", _SIZES, _on_processor())
     for device in gpu_devices():
         measurements += _lines(f"GPU, {device.name}", _DEVICE_SIZES, _on(device))

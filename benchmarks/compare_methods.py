@@ -111,7 +111,7 @@ def read_token_embeddings() -> WordSpace:
     reader = GGUFReader(next(str(file.locate()) for file in files if file.suffix == ".gguf"))
     table = next(tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
     field = reader.fields["tokenizer.ggml.tokens"]
-    # a token has a letter for each of its bytes: printable ones stand for themselves, others follow from 256 on
+    # a token has a letter for each of its bytes: printable ones encode themselves, others follow from 256 on
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
     others = [byte for byte in range(256) if byte not in printable]
     codes = {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
@@ -262,7 +262,7 @@ def _choose_cost(kind: str, X: Vector, y: Vector) -> float:
 
 
 def run(path: Path, folder: Path, methods: set[str], names: list[str]) -> None:
-    """Measure what the file of results lacks, split by split, and write it after every lexicon."""
+    """Measure the results that the file lacks, split by split, and write it after every lexicon."""
     results: Results = json.loads(path.read_text()) if path.exists() else {}
     spaces = {name: read_space(name, folder) for name in SPACES}
     lexicons = {name: read_lexicon(name) for name in names}

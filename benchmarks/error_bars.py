@@ -1,4 +1,4 @@
-"""Error bars against what other seeds show: reliability, word errors, seed angle, held-out AUC and τ intervals.
+"""Error bars compared with other seeds: reliability, word errors, seed angle, held-out AUC and τ intervals.
 
 Fourteen lexicons on ``googlenews-26k``. In alphabetical order every second one, from the first on, chose what had to be
 chosen (the factor of the AUC interval, the form of the correction); the others report. Run with
@@ -297,7 +297,7 @@ def drawn(rows: list[dict[str, Any]], method: str = "ridge") -> Any:
 
 
 def main() -> None:
-    """Measure what the file lacks, and draw the figure."""
+    """Measure the results that the file lacks, and draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--render", action="store_true", help="only draw the figure, from the numbers at hand")
     parser.add_argument("--out", type=Path, default=DATA)

@@ -130,7 +130,7 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Measure what the file lacks."""
+    """Measure the results that the file lacks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spaces", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=DATA)

@@ -127,7 +127,7 @@ def tables() -> dict[str, str]:
 
 
 def main() -> None:
-    """Measure what the file lacks."""
+    """Measure the results that the file lacks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--spaces", type=Path)

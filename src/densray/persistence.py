@@ -86,10 +86,10 @@ def write_tensors(
     content = save(tensors, metadata={name: json.dumps(value) for name, value in whole.items()})
     with ExitStack() as stack:
         if card is not None:
-            beside = stack.enter_context(atomic_write(path.parent / "README.md", overwrite=overwrite))
+            card_file = stack.enter_context(atomic_write(path.parent / "README.md", overwrite=overwrite))
             lines = f"{card(path.name)}\nDigest of `{path.name}`: `{whole['digest']}`\n"
-            beside.write_text(lines, encoding="utf-8")
-            flush_to_disk(beside)
+            card_file.write_text(lines, encoding="utf-8")
+            flush_to_disk(card_file)
         temporary = stack.enter_context(atomic_write(path, overwrite=overwrite))
         temporary.write_bytes(content)
     return path

@@ -46,7 +46,7 @@ class RatingColumns:
     items : int
         Position of the items, from 0.
     ratings : tuple of int
-        Positions of the ratings, one per rater; empty if they cannot be told from the columns.
+        Positions of the ratings, one per rater; empty if the columns leave them ambiguous.
     """
 
     names: tuple[str, ...]

@@ -44,7 +44,7 @@ class _Lists:
         except tomllib.TOMLDecodeError as error:
             raise TaskError(f"{path} is not a TOML file of word lists: {error}.") from error
 
-    def beside(self, name: str) -> Path:
+    def path_of(self, name: str) -> Path:
         return self.path.parent / name
 
     def fail(self, key: str, value: object, requirement: str) -> TaskError:
@@ -78,11 +78,11 @@ class _Lists:
         """Load a file next to this one, or a data set."""
         if not isinstance(value, str):
             raise self.fail(key, value, "the name of a file or a data set")
-        return load(str(self.beside(value)) if self.beside(value).exists() else value)
+        return load(str(self.path_of(value)) if self.path_of(value).exists() else value)
 
     def _file(self, key: str, name: str) -> TextFile:
         try:
-            return TextFile(self.beside(name), encoding="utf-8", error=TaskError)
+            return TextFile(self.path_of(name), encoding="utf-8", error=TaskError)
         except TaskError as error:
             raise TaskError(
                 f"{self.path}: '{key}' names the file {name}, which cannot be read: ", *error.args

@@ -275,7 +275,7 @@ def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[An
     alt = altair()
     across = channel == "x"
     length = "width" if across else "height"
-    beside = alt.value(alt.expr("height + 36")) if across else alt.value(-46)
+    offset = alt.value(alt.expr("height + 36")) if across else alt.value(-46)
     marks = []
     for text, align, share in ((f"← {ends[0]}", "left", 0), (name, "center", 0.5), (f"{ends[1]} →", "right", 1)):
         along = alt.value(alt.expr(f"{length} * {share if across else 1 - share}"))
@@ -285,7 +285,7 @@ def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[An
             limit=alt.expr(f"max({length} / 3 - 8, {length} < 360 && {share} != 0.5 ? {length} / 2 - 8 : 0)"),
             opacity=alt.expr(f"{length} < 360 ? 0 : 1") if share == 0.5 else 1,
         )  # fmt: skip
-        place = {"x": along, "y": beside} if across else {"x": beside, "y": along}
+        place = {"x": along, "y": offset} if across else {"x": offset, "y": along}
         marks += [mark.encode(text=alt.value(text), **place)] if text else []
     return marks
 
