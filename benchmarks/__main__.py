@@ -21,9 +21,9 @@ NAMES = sorted(path.stem.removeprefix("bench_") for path in Path(__file__).paren
 _LIBRARIES = ("gensim", "polars", "pyarrow", "concept-erasure", "dask")
 
 
-def _line(found: Measurement) -> str:
-    reached = {True: "yes", False: "**no**", None: ""}[found.reached]
-    return f"| {found.what} | {found.value:.3g} {found.unit} | {found.bar} | {reached} | {found.note} |"
+def _line(one: Measurement) -> str:
+    reached = {True: "yes", False: "**no**", None: ""}[one.reached]
+    return f"| {one.what} | {one.value:.3g} {one.unit} | {one.bar} | {reached} | {one.note} |"
 
 
 def _table(names: list[str]) -> str:
@@ -32,9 +32,9 @@ def _table(names: list[str]) -> str:
     bars = []
     for name in names:
         try:
-            for found in importlib.import_module(f"benchmarks.bench_{name}").main():  # some measure as they go
-                lines.append(_line(found))
-                bars += [found.reached] if found.bar else []
+            for measurement in importlib.import_module(f"benchmarks.bench_{name}").main():  # some measure as they go
+                lines.append(_line(measurement))
+                bars += [measurement.reached] if measurement.bar else []
                 print(lines[-1], flush=True)
         except (ImportError, OSError, subprocess.CalledProcessError) as error:
             lines.append(f"| {name} | – | | | does not run here: {' '.join(str(error).split())[:160]} |")
@@ -64,19 +64,19 @@ def _machine() -> str:
 
 
 def run() -> None:
-    """Measure what the command line names."""
+    """Run the benchmarks that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(NAMES)}; all by default")
     parser.add_argument("--write", type=Path, help="append the table to this Markdown file")
-    asked = parser.parse_args()
-    unknown = sorted(set(asked.names) - set(NAMES))
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.names) - set(NAMES))
     if unknown:
         parser.error(f"unknown benchmark {', '.join(unknown)}; known: {', '.join(NAMES)}")
-    table = _table(asked.names or NAMES)
+    table = _table(arguments.names or NAMES)
     print(table.splitlines()[-1])
-    if asked.write:
-        with asked.write.open("a", encoding="utf-8") as file:
-            file.write(f"\n## {', '.join(asked.names) or 'all'}: {_machine()}\n\n{table}\n")
+    if arguments.write:
+        with arguments.write.open("a", encoding="utf-8") as file:
+            file.write(f"\n## {', '.join(arguments.names) or 'all'}: {_machine()}\n\n{table}\n")
 
 
 if __name__ == "__main__":

@@ -70,14 +70,14 @@ def _on_gpu(space: WordSpace, sets: list[AnalogySet], host: list[AnalogyResult])
     measurements = []
     names = " + ".join(one.name for one in sets)
     for library, vectors, wait in gpu_copies(space.vectors):
-        taken = []
+        times = []
         for _ in range(4):  # the first run warms up
             start = time.perf_counter()
             results = _solve(space, sets, vectors=vectors)
             wait()
-            taken.append(time.perf_counter() - start)
+            times.append(time.perf_counter() - start)
         what = f"five analogy columns, {names}, 80k × 300, one GPU, {library} float32"
-        measurements.append(Measurement(what, min(taken[1:]), "s", "≤ 2", f"{taken[0]:.2f} s the first time"))
+        measurements.append(Measurement(what, min(times[1:]), "s", "≤ 2", f"{times[0]:.2f} s the first time"))
         most = max(_differing(ours, theirs) for ours, theirs in zip(results, host, strict=True))
         measurements.append(
             Measurement(f"analogies, {library}: most hits of a category that differ from NumPy's", most, "", "≤ 1")
@@ -104,19 +104,22 @@ def main() -> list[Measurement]:
     """Measure the five columns on the processor and, if there is one, on a GPU."""
     space = widened(load_space("googlenews-26k"), _SIZE)
     sets = _sets()
-    start, worked = time.perf_counter(), time.process_time()
+    start, processor = time.perf_counter(), time.process_time()
     results = _solve(space, sets)
-    taken, worked = time.perf_counter() - start, time.process_time() - worked
+    elapsed, processor = time.perf_counter() - start, time.process_time() - processor
     queries = sum(one.pairs for result in results for one in result.asked()) // len(_columns(space))
     names = " + ".join(one.name for one in sets)
     obvious = _obvious(space)
     peak = peak_bytes(lambda: _solve(space, sets)) / 1e6
-    note = f"{queries} queries, {worked:.0f} s CPU, {peak:.0f} MB beside the space: googlenews-26k and rotated copies"
+    note = (
+        f"{queries} queries, {processor:.0f} s CPU, {peak:.0f} MB in addition to the space: "
+        "googlenews-26k and rotated copies"
+    )
     return [
-        Measurement(f"five analogy columns, {names}, 80k × 300", taken, "s", "≤ 60", note),
+        Measurement(f"five analogy columns, {names}, 80k × 300", elapsed, "s", "≤ 60", note),
         Measurement(
-            "queries a second, against refitting, rotating and sorting", obvious * queries / taken, "×", "≥ 100",
-            f"{1000 * taken / queries:.1f} ms a query and five columns, the obvious way {obvious:.2f} s",
+            "queries a second, against refitting, rotating and sorting", obvious * queries / elapsed, "×", "≥ 100",
+            f"{1000 * elapsed / queries:.1f} ms a query and five columns, the obvious way {obvious:.2f} s",
         ),
         *_on_gpu(space, sets, results),
     ]  # fmt: skip

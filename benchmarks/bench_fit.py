@@ -36,16 +36,18 @@ def _plain() -> list[Measurement]:
     parts = seconds(lambda: X.T @ X) + seconds(lambda: eigh(scatter))
     ours = seconds(lambda: DensRay().fit(X, y))
     what = "plain DensRay().fit, 200k × 300 float32"
-    note = f"{ours:.2f} s, {_megabytes(lambda: DensRay().fit(X, y))} beside the rows"
-    found = [Measurement(f"{what}, against XᵀX plus one eigh", ours / parts, "×", "≤ 1.6", note)]
+    note = f"{ours:.2f} s, {_megabytes(lambda: DensRay().fit(X, y))} in addition to the rows"
+    measurements = [Measurement(f"{what}, against XᵀX plus one eigh", ours / parts, "×", "≤ 1.6", note)]
     for name, model in (
         ("PCA", PCA(svd_solver="covariance_eigh")),
         ("LDA", LinearDiscriminantAnalysis(solver="eigen")),
     ):
         theirs = seconds(lambda model=model: model.fit(X, y), repeats=2)  # type: ignore[misc]
-        note = f"{theirs:.2f} s, {_megabytes(lambda model=model: model.fit(X, y))} beside the rows"  # type: ignore[misc]
-        found.append(Measurement(f"scikit-learn {name} on the same rows, against ours", theirs / ours, "×", note=note))
-    return found + _against_leace(X, y)
+        note = f"{theirs:.2f} s, {_megabytes(lambda model=model: model.fit(X, y))} in addition to the rows"  # type: ignore[misc]
+        measurements.append(
+            Measurement(f"scikit-learn {name} on the same rows, against ours", theirs / ours, "×", note=note)
+        )
+    return measurements + _against_leace(X, y)
 
 
 def _against_leace(X: Rows, y: NDArray[np.int64]) -> list[Measurement]:
@@ -95,7 +97,7 @@ def _unit() -> list[Measurement]:
     loop = seconds(lambda: [_pairs_of_one_word(X, y, row) for row in some], repeats=1) * len(X) / len(some)
     what = f"unit differences, {len(X):,} × {X.shape[1]} float32"
     memory = _megabytes(lambda: DensRay(normalize_differences=True, weights=(0.5, 0.5)).fit(X, y))
-    note = f"{ours:.2f} s, {memory} beside the rows"
+    note = f"{ours:.2f} s, {memory} in addition to the rows"
     return [
         Measurement(f"{what}, against its two matrix products", ours / products, "×", "≤ 1.5", note),
         Measurement(f"{what}, faster than the loop over words", loop / ours, "×", "≥ 300", f"{loop:.0f} s"),
@@ -122,19 +124,19 @@ def _growth() -> list[Measurement]:
         "exact Densifier over n, 1 expected": (Densifier, "n", [2500, 5000, 10_000, 20_000]),
         "ridge over n, 1 expected": (LinearRotation, "n", [10_000, 20_000, 40_000, 80_000]),
     }
-    found = []
+    measurements = []
     for name, (make, over, sizes) in forms.items():
         rows = 4000 if "unit" in name else 20_000
-        taken, held = [], []
+        times, peaks = [], []
         for size in sizes:
             X, y = planted(size, 300) if over == "n" else planted(rows, size)
             fit = lambda X=X, y=y, make=make: make().fit(X, y)  # type: ignore[misc]  # noqa: E731
-            taken.append(seconds(fit, repeats=3))
-            held.append(float(peak_bytes(fit)))
-        memory = f"memory grows with {exponent(sizes, held):.2f}, to {held[-1] / 1e6:.0f} MB"
-        note = f"{taken[-1]:.2f} s at {sizes[-1]:,}; {memory}"
-        found.append(Measurement(f"growth of {name}", exponent(sizes, taken), "exponent", note=note))
-    return found
+            times.append(seconds(fit, repeats=3))
+            peaks.append(float(peak_bytes(fit)))
+        memory = f"memory grows with {exponent(sizes, peaks):.2f}, to {peaks[-1] / 1e6:.0f} MB"
+        note = f"{times[-1]:.2f} s at {sizes[-1]:,}; {memory}"
+        measurements.append(Measurement(f"growth of {name}", exponent(sizes, times), "exponent", note=note))
+    return measurements
 
 
 def main() -> list[Measurement]:

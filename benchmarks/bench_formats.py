@@ -53,16 +53,16 @@ _MEASURE = """
 """
 
 
-def _measured(small: Path, large: Path, who: str) -> dict[str, float]:
+def _run_once(small: Path, large: Path, who: str) -> dict[str, float]:
     """Return seconds, processor seconds and bytes of one read in a fresh process."""
     program = [sys.executable, "-c", textwrap.dedent(_MEASURE), str(small), str(large), who]
-    done = subprocess.run(program, check=True, capture_output=True, text=True)
-    return dict(json.loads(done.stdout))
+    process = subprocess.run(program, check=True, capture_output=True, text=True)
+    return dict(json.loads(process.stdout))
 
 
 def _median(small: Path, large: Path, who: str) -> dict[str, float]:
     """Return the median of each figure over several reads."""
-    runs = [_measured(small, large, who) for _ in range(REPEATS)]
+    runs = [_run_once(small, large, who) for _ in range(REPEATS)]
     return {key: float(np.median([run[key] for run in runs])) for key in runs[0]}
 
 
@@ -73,7 +73,7 @@ def _space(rows: int, width: int = WIDTH) -> WordSpace:
 
 def _against_gensim(folder: Path) -> list[Measurement]:
     """Return how text and binary compare with gensim."""
-    found = []
+    measurements = []
     for name, ending, bar, rows, width in (
         ("word2vec text", ".txt", "≥ 20", ROWS, WIDTH),
         ("word2vec text", ".txt", "", LONG, NARROW),
@@ -85,13 +85,13 @@ def _against_gensim(folder: Path) -> list[Measurement]:
         ours, theirs = (_median(*files, who) for who in ("densray", "gensim"))
         what, ratio = f"{name}, {rows:,} × {width}", theirs["seconds"] / ours["seconds"]
         memory, note = ours["memory"] / matrix, f"{ours['seconds']:.2f} s against {theirs['seconds']:.2f} s"
-        found.append(Measurement(f"{what}, faster than gensim", ratio, "×", bar, note))
+        measurements.append(Measurement(f"{what}, faster than gensim", ratio, "×", bar, note))
         ratio = theirs["processor"] / ours["processor"]
         note = f"processor time {ours['processor']:.2f} s against {theirs['processor']:.2f} s"
-        found.append(Measurement(f"{what}, less processor time than gensim", ratio, "×", "", note))
+        measurements.append(Measurement(f"{what}, less processor time than gensim", ratio, "×", "", note))
         note = f"gensim {theirs['memory'] / matrix:.2f} ×"
-        found.append(Measurement(f"{what}, peak memory over the matrix", memory, "×", "≤ 1.5", note))
-    return found
+        measurements.append(Measurement(f"{what}, peak memory over the matrix", memory, "×", "≤ 1.5", note))
+    return measurements
 
 
 def _native(folder: Path) -> Measurement:

@@ -1,7 +1,7 @@
-"""One GPU: every method beside what the device needs for the bare arithmetic, taken in the same run.
+"""One GPU: every method compared with the bare arithmetic on the device, measured in the same run.
 
-Each figure is the least of several warm runs. The limit is told in the note: one product XᵀX, one read of the rows, one
-decomposition. What the same work took at commit 632ccd1 stands there too.
+Each figure is the least of several warm runs. The note names the limit: one product XᵀX, one read of the rows, one
+decomposition. It also gives the time of the same work at commit 632ccd1.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ class Device:
 
     def seconds(self, act: Callable[[], object], *, repeats: int = 5) -> float:
         """Return the least time of runs on the device, a few or half a second of them; the first warms up."""
-        taken: list[float] = []
-        while len(taken) <= repeats or sum(taken[1:]) < 0.5:
+        times: list[float] = []
+        while len(times) <= repeats or sum(times[1:]) < 0.5:
             self.wait()
             start = perf_counter()
             act()
             self.wait()
-            taken.append(perf_counter() - start)
-        return min(taken[1:])
+            times.append(perf_counter() - start)
+        return min(times[1:])
 
     def free(self) -> None:
-        """Give back what nothing holds any more."""
+        """Free memory that is no longer used."""
         cuda = self.library.cuda
         if self.name == "PyTorch":
             cuda.empty_cache()
@@ -81,11 +81,11 @@ class Device:
             self.library.get_default_memory_pool().free_all_blocks()
 
     def held(self) -> float:
-        """Return the bytes held now; zero where the library does not tell."""
+        """Return the bytes in use; zero if the library does not report them."""
         return float(self.library.cuda.memory_allocated()) if self.name == "PyTorch" else 0.0
 
     def peak(self) -> float:
-        """Return the most bytes held since `free`; zero where the library does not tell."""
+        """Return the peak number of bytes since `free`; zero if the library does not report it."""
         return float(self.library.cuda.max_memory_allocated()) if self.name == "PyTorch" else 0.0
 
 
@@ -119,8 +119,8 @@ def thirty_products(X: Any, _: Any = None) -> Any:
     """Return the last of thirty products of the rows with a vector."""
     vector = X[0]
     for _step in range(30):
-        found = X @ vector
-    return found
+        result = X @ vector
+    return result
 
 
 def bare_laplacian(X: Any, _: Any = None) -> Any:
@@ -187,17 +187,17 @@ def _measure(device: Device, cases: list[Case]) -> Iterator[Measurement]:
             act = _eraser(MeanDifference().fit(X, y))
         device.free()
         before = device.held()
-        taken = device.seconds(lambda act=act: act(X, y))  # type: ignore[misc]
-        beside = (device.peak() - before) / 1e9
+        elapsed = device.seconds(lambda act=act: act(X, y))  # type: ignore[misc]
+        extra = (device.peak() - before) / 1e9
         limit = device.seconds(lambda case=case: case.limit(X, y))  # type: ignore[misc]
         size = f"{n:,} × {width:,} {case.dtype}"
         note = f"limit {limit:.4g} s: {case.limit_name}"
         note += f"; {case.before} s at 632ccd1" if case.before[:1].isdigit() else f"; {case.before}" * bool(case.before)
-        if beside > 0:
-            note += f"; {beside:.2f} GB beside the rows"
-        yield Measurement(f"{case.what}, {size}, {device.name}", taken, "s", case.bar, note)
+        if extra > 0:
+            note += f"; {extra:.2f} GB in addition to the rows"
+        yield Measurement(f"{case.what}, {size}, {device.name}", elapsed, "s", case.bar, note)
         if case.dtype == "bfloat16" and case.what.startswith("plain"):
-            yield Measurement(f"{case.what}, {size}, memory beside the rows", beside, "GB", "≤ 0.5")
+            yield Measurement(f"{case.what}, {size}, memory in addition to the rows", extra, "GB", "≤ 0.5")
     if cases[0].size == MANY and device.name == "PyTorch":
         yield from _against_concept_erasure(device, X, y)
 
@@ -222,7 +222,7 @@ def gpu_devices() -> list[Device]:
 
 
 def main() -> Iterator[Measurement]:
-    """Yield what is measured; nothing where there is no GPU."""
+    """Yield the measurements; none without a GPU."""
     for device in gpu_devices():
         for size, dtype in dict.fromkeys((case.size, case.dtype) for case in CASES):
             cases = [case for case in CASES if (case.size, case.dtype) == (size, dtype)]

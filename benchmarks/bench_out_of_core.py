@@ -71,15 +71,15 @@ def _write_rows(folder: Path) -> int:
 
 
 def _fit(way: str, folder: Path, *, stop: float = 0.0) -> dict[str, object] | None:
-    """Return what a fit in its own process reports; None if it was killed."""
+    """Return the figures of a fit in its own process; None if it was killed."""
     command = [sys.executable, "-c", _FIT, way, str(folder), str(stop)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if stop and done.returncode < 0:
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    if stop and process.returncode < 0:
         return None
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    if process.returncode:
+        raise RuntimeError(process.stderr)
+    figures: dict[str, object] = json.loads(process.stdout)
+    return figures
 
 
 def main() -> list[Measurement]:
@@ -89,7 +89,7 @@ def main() -> list[Measurement]:
         rows = _write_rows(folder)
         size = (folder / "X.npy").stat().st_size / 1e9
         what = f"{size:.1f} GB of vectors on disk, {rows:,} × {WIDTH}"
-        found = []
+        measurements = []
         whole: dict[str, dict[str, object]] = {}
         for way in ("fit", "fit_blocks"):
             report = _fit(way, folder)
@@ -97,12 +97,14 @@ def main() -> list[Measurement]:
             whole[way] = report
             note = f"{report['seconds']:.0f} s"
             beyond = float(str(report["beyond"])) / 1e9
-            found.append(Measurement(f"{what}: {way}, memory beyond the start", beyond, "GB", "≤ 1", note))
+            measurements.append(Measurement(f"{what}: {way}, memory beyond the start", beyond, "GB", "≤ 1", note))
         killed = _fit("resumed", folder, stop=0.6)
         resumed = _fit("resumed", folder)
         assert killed is None
         assert resumed is not None
         same = resumed["axis"] == whole["fit_blocks"]["axis"]
         note = f"the rest took {resumed['seconds']:.0f} s of {whole['fit_blocks']['seconds']:.0f} s"
-        found.append(Measurement(f"{what}: killed at 60 % and resumed, same bits (1 = yes)", same, "", "≥ 1", note))
-    return found
+        measurements.append(
+            Measurement(f"{what}: killed at 60 % and resumed, same bits (1 = yes)", same, "", "≥ 1", note)
+        )
+    return measurements

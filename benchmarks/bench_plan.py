@@ -1,4 +1,4 @@
-"""A plan for very many vectors: the rate of this machine, the cost model checked on it, and what it says then.
+"""A plan for very many vectors: the rate of this machine, the cost model checked on it, and its predictions.
 
 The model: a fit takes a time that does not grow (the eigenproblem, starting up), and for n vectors of d numbers of b
 bytes max(n d b / B, 2 n d² / F) seconds on a worker that reads B bytes and computes F operations a second. F is
@@ -31,11 +31,11 @@ def _operations(n: float) -> float:
 
 def _on_processor() -> list[float]:
     """Return the seconds of a plain fit at each size."""
-    taken = []
+    times = []
     for size in _SIZES:
         X, y = planted(size, _WIDTH)
-        taken.append(seconds(lambda X=X, y=y: DensRay(1).fit(X, y), repeats=3))  # type: ignore[misc]
-    return taken
+        times.append(seconds(lambda X=X, y=y: DensRay(1).fit(X, y), repeats=3))  # type: ignore[misc]
+    return times
 
 
 def _on(device: Device) -> list[float]:
@@ -45,22 +45,22 @@ def _on(device: Device) -> list[float]:
     return [device.seconds(lambda n=n: DensRay(1).fit(X[:n], y[:n])) for n in _DEVICE_SIZES]  # type: ignore[misc]
 
 
-def _lines(name: str, sizes: Sequence[int], taken: Sequence[float]) -> list[Measurement]:
-    """Return the rate, how well the model foretells the largest size from the others, and what it says of more."""
-    slope, start = np.polyfit(sizes[:-1], taken[:-1], 1)
-    foretold = (start + slope * sizes[-1]) / taken[-1]
-    slope, start = np.polyfit(sizes, taken, 1)
+def _lines(name: str, sizes: Sequence[int], times: Sequence[float]) -> list[Measurement]:
+    """Return the rate, how well the model predicts the largest size from the others, and its predictions for more."""
+    slope, start = np.polyfit(sizes[:-1], times[:-1], 1)
+    predicted = (start + slope * sizes[-1]) / times[-1]
+    slope, start = np.polyfit(sizes, times, 1)
     rate = _operations(1) / slope
     what = f"plan: plain DensRay, d = {_WIDTH}, {name}"
-    found = [
+    measurements = [
         Measurement(
             f"{what}, rate", rate / 1e9, "GFLOP/s", note=f"and {max(start, 0.0):.2g} s that do not grow with n"
         ),
         Measurement(
-            f"{what}, foretold over measured",
-            foretold,
+            f"{what}, predicted over measured",
+            predicted,
             "×",
-            note=f"{sizes[-1]:,} vectors, {taken[-1]:.3g} s, from fewer",
+            note=f"{sizes[-1]:,} vectors, {times[-1]:.3g} s, from fewer",
         ),
     ]
     for power in (9, 10, 11, 12):
@@ -68,13 +68,13 @@ def _lines(name: str, sizes: Sequence[int], taken: Sequence[float]) -> list[Meas
         arithmetic = _operations(10.0**power) / (rate * _WORKERS)
         bound = "reading" if reading > arithmetic else "arithmetic"
         note = f"{_WORKERS} such workers that read 5 GB/s each, assumed; reading {reading:.3g} s; bound by {bound}"
-        found.append(Measurement(f"plan: 10^{power} vectors, {name}: arithmetic", arithmetic, "s", note=note))
-    return found
+        measurements.append(Measurement(f"plan: 10^{power} vectors, {name}: arithmetic", arithmetic, "s", note=note))
+    return measurements
 
 
 def main() -> list[Measurement]:
-    """Return the rates measured, and what the model says of 10⁹ to 10¹² vectors."""
-    found = _lines("processor", _SIZES, _on_processor())
+    """Return the measured rates, and the predictions of the model for 10⁹ to 10¹² vectors."""
+    measurements = _lines("processor", _SIZES, _on_processor())
     for device in gpu_devices():
-        found += _lines(f"GPU, {device.name}", _DEVICE_SIZES, _on(device))
-    return found
+        measurements += _lines(f"GPU, {device.name}", _DEVICE_SIZES, _on(device))
+    return measurements

@@ -46,24 +46,24 @@ ORDER = [*METHODS, LIMIT, "PCA of scikit-learn", "LDA of scikit-learn", "LEACE o
 
 def _others(place: str) -> dict[str, Callable[[Any, Any], object]]:
     """Return the limit and the methods of other libraries that run in a place."""
-    found: dict[str, Callable[[Any, Any], object]] = {}
+    functions: dict[str, Callable[[Any, Any], object]] = {}
     if place == PROCESSOR:
         from scipy.linalg import eigh
         from sklearn.decomposition import PCA
         from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-        found[LIMIT] = lambda X, y: eigh((X.T @ X).astype(np.float64))
-        found["PCA of scikit-learn"] = lambda X, y: PCA(1, svd_solver="covariance_eigh").fit(X)
-        found["LDA of scikit-learn"] = lambda X, y: LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+        functions[LIMIT] = lambda X, y: eigh((X.T @ X).astype(np.float64))
+        functions["PCA of scikit-learn"] = lambda X, y: PCA(1, svd_solver="covariance_eigh").fit(X)
+        functions["LDA of scikit-learn"] = lambda X, y: LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
     else:
         import torch
 
-        found[LIMIT] = lambda X, y: torch.linalg.eigh(product(X).double())
+        functions[LIMIT] = lambda X, y: torch.linalg.eigh(product(X).double())
         if importlib.util.find_spec("concept_erasure"):
             from concept_erasure import LeaceEraser
 
-            found["LEACE of concept-erasure"] = lambda X, y: LeaceEraser.fit(X, (y > 0).long())
-    return found
+            functions["LEACE of concept-erasure"] = lambda X, y: LeaceEraser.fit(X, (y > 0).long())
+    return functions
 
 
 def _planted(n: int, width: int) -> tuple[Any, Any]:
@@ -72,7 +72,7 @@ def _planted(n: int, width: int) -> tuple[Any, Any]:
     return planted(n, width)
 
 
-def _measured(place: str, device: Device | None) -> Iterator[dict[str, Any]]:
+def _measure_all(place: str, device: Device | None) -> Iterator[dict[str, Any]]:
     """Yield one row for each method and size."""
     sizes = SIZES[place]
     width, n_rows = sizes["at"]
@@ -81,43 +81,43 @@ def _measured(place: str, device: Device | None) -> Iterator[dict[str, Any]]:
             n, d = (size, width) if over == "n" else (n_rows, size)
             X, y = _planted(n, d) if device is None else device.rows(n, d)
             for name, act in {**METHODS, **_others(place)}.items():
-                taken, held = _cost(device, act, X, y)
+                elapsed, memory = _cost(device, act, X, y)
                 yield {
                     "place": place, "over": over, "n": n, "d": d, "size": size, "method": name,
-                    "seconds": taken, "megabytes": held / 1e6,
+                    "seconds": elapsed, "megabytes": memory / 1e6,
                 }  # fmt: skip
 
 
 def _cost(device: Device | None, act: Callable[[Any, Any], object], X: Any, y: Any) -> tuple[float, float]:
-    """Return seconds, and bytes beside the rows."""
+    """Return seconds, and bytes in addition to the rows."""
     if device is None:
         return seconds(lambda: act(X, y), repeats=3), float(peak_bytes(lambda: act(X, y)))
     device.free()
     before = device.held()
-    taken = device.seconds(lambda: act(X, y), repeats=2)
-    return taken, device.peak() - before
+    elapsed = device.seconds(lambda: act(X, y), repeats=2)
+    return elapsed, device.peak() - before
 
 
 def main() -> list[Measurement]:
     """Measure here, keep the curves, draw them, and return how fast they grow."""
     gpu = next((device for device in gpu_devices() if device.name == "PyTorch"), None)
-    kept = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"machines": {}, "rows": []}
-    found = []
+    results = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"machines": {}, "rows": []}
+    measurements = []
     places = {"GPU": gpu} if gpu is not None else {PROCESSOR: None}
     for place, device in places.items():
-        rows = list(_measured(place, device))
-        kept["rows"] = [row for row in kept["rows"] if row["place"] != place] + rows
-        kept["machines"][place] = describe_devices() or f"{os.cpu_count()} cores"
+        rows = list(_measure_all(place, device))
+        results["rows"] = [row for row in results["rows"] if row["place"] != place] + rows
+        results["machines"][place] = describe_devices() or f"{os.cpu_count()} cores"
         for over, constant in (("n", "d"), ("d", "n")):
             ours = [row for row in rows if row["over"] == over and row["method"] == "plain DensRay"]
             what = f"growth of plain DensRay over {over}, {place}, {constant} = {ours[0][constant]:,}"
             power = exponent([row["size"] for row in ours], [row["seconds"] for row in ours])
-            found.append(
+            measurements.append(
                 Measurement(what, power, "exponent", note=f"{ours[-1]['seconds']:.3g} s at {ours[-1]['size']:,}")
             )
-    DATA.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    DATA.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     draw()
-    return found
+    return measurements
 
 
 def draw() -> None:
@@ -127,9 +127,9 @@ def draw() -> None:
 
     if not can_draw():
         return
-    kept = json.loads(DATA.read_text(encoding="utf-8"))
-    for place in kept["machines"]:
-        rows = [row for row in kept["rows"] if row["place"] == place]
+    results = json.loads(DATA.read_text(encoding="utf-8"))
+    for place in results["machines"]:
+        rows = [row for row in results["rows"] if row["place"] == place]
         save_both(_chart(rows), DOCS / "images" / f"scaling-{place.split(',')[0].lower()}.svg")
 
 
@@ -140,7 +140,7 @@ def _chart(rows: list[dict[str, Any]]) -> Any:
     names = [name for name in ORDER if any(row["method"] == name for row in rows)]
     looks = method_encoding(method_looks(names), orient="top", columns=3)
     panels = []
-    for measure, title in (("seconds", "seconds"), ("megabytes", "MB beside the rows")):
+    for measure, title in (("seconds", "seconds"), ("megabytes", "MB in addition to the rows")):
         for over, label in (("n", "rows"), ("d", "dimensions")):
             part = [row for row in rows if row["over"] == over and row[measure] > 0]
             constant = f"{part[0]['d']:,} dimensions" if over == "n" else f"{part[0]['n']:,} rows"

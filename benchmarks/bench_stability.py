@@ -21,9 +21,9 @@ def main() -> list[Measurement]:
         lexicon: Lexicon = load_lexicon("bwk")
     except DataError:
         return []  # concreteness ratings are not at hand
-    wall, used = time.perf_counter(), time.process_time()
+    wall, processor = time.perf_counter(), time.process_time()
     result = evaluate_stability(space, lexicon)
-    wall, used = time.perf_counter() - wall, time.process_time() - used
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
     protocol = Protocol()
     training = TrainTest.of(space, lexicon, protocol=protocol).training
     fits = {
@@ -32,6 +32,6 @@ def main() -> list[Measurement]:
     }
     words = f"{result.n_training:,} concreteness words"
     return [
-        Measurement(f"figure 1 whole, {words}", wall, "s", "≤ 120", f"{used:.0f} s of processor time"),
+        Measurement(f"figure 1 whole, {words}", wall, "s", "≤ 120", f"{processor:.0f} s of processor time"),
         Measurement(f"SVR over ridge, {words}", fits["svr"] / fits["ridge"], "×", "≥ 5"),
     ]

@@ -78,7 +78,7 @@ _MEASURE = """
 """
 
 
-def _measured(folder: Path, jobs: list[str], repeats: int = REPEATS) -> dict[str, dict[str, float]]:
+def _measure_all(folder: Path, jobs: list[str], repeats: int = REPEATS) -> dict[str, dict[str, float]]:
     """Return seconds, processor time and bytes of each job: the medians of a few processes, one after the other."""
     program = [
         sys.executable,
@@ -90,11 +90,11 @@ def _measured(folder: Path, jobs: list[str], repeats: int = REPEATS) -> dict[str
     runs: dict[str, list[dict[str, float]]] = {what: [] for what in jobs}
     for _ in range(repeats):
         for what in jobs:
-            done = subprocess.run([*program, str(folder), what], check=True, capture_output=True, text=True)
-            runs[what].append(json.loads(done.stdout))
+            process = subprocess.run([*program, str(folder), what], check=True, capture_output=True, text=True)
+            runs[what].append(json.loads(process.stdout))
     return {
-        what: {key: median(run[key] for run in found) for key in ("seconds", "cpu", "memory")}
-        for what, found in runs.items()
+        what: {key: median(run[key] for run in results) for key in ("seconds", "cpu", "memory")}
+        for what, results in runs.items()
     }
 
 
@@ -131,29 +131,33 @@ def main() -> Iterator[Measurement]:
         size = f"{ROWS:,} × {WIDTH} float32, parquet"
         for verb, baseline_verb, what in (("scores", "reads", "reading"), ("erases", "copies", "reading and writing")):
             jobs = [f"polars {baseline_verb}", f"pyarrow {baseline_verb}", f"densray {verb}"]
-            times = _measured(folder, jobs)
-            found = times[jobs[-1]]
+            times = _measure_all(folder, jobs)
+            figures = times[jobs[-1]]
             baseline = {job.split()[0]: times[job] for job in jobs[:-1]}
             best = min(baseline, key=lambda who: baseline[who]["seconds"])
             others = ", ".join(
                 f"{who} {each['seconds']:.2f} s ({each['cpu']:.2f} s of processor)" for who, each in baseline.items()
             )
-            ratio = found["seconds"] / baseline[best]["seconds"]
+            ratio = figures["seconds"] / baseline[best]["seconds"]
             yield Measurement(
                 f"{size}: densray {verb} / {best} {what}",
                 ratio,
                 "×",
                 "≤ 1.5",
-                f"{found['seconds']:.2f} s ({found['cpu']:.2f} s of processor); {others}",
+                f"{figures['seconds']:.2f} s ({figures['cpu']:.2f} s of processor); {others}",
             )
             yield Measurement(
-                f"{size}: densray {verb}, peak memory", found["memory"] / 1e9, "GB", "≤ 1", "above a run on 2,000 rows"
+                f"{size}: densray {verb}, peak memory",
+                figures["memory"] / 1e9,
+                "GB",
+                "≤ 1",
+                "above a run on 2,000 rows",
             )
         learning = {
             "densray fits": "ridge, without errors and verdict",
             "densray judges": "ridge, with errors and verdict",
             "densray learns": "LEACE, with what remains",
         }
-        for job, found in _measured(folder, list(learning), repeats=1).items():
-            note = f"{learning[job]}: {found['seconds']:.2f} s ({found['cpu']:.2f} s of processor), one run"
-            yield Measurement(f"{size}: {job}, peak memory", found["memory"] / 1e9, "GB", "≤ 1", note)
+        for job, figures in _measure_all(folder, list(learning), repeats=1).items():
+            note = f"{learning[job]}: {figures['seconds']:.2f} s ({figures['cpu']:.2f} s of processor), one run"
+            yield Measurement(f"{size}: {job}, peak memory", figures["memory"] / 1e9, "GB", "≤ 1", note)

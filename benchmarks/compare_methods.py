@@ -111,7 +111,7 @@ def read_token_embeddings() -> WordSpace:
     reader = GGUFReader(next(str(file.locate()) for file in files if file.suffix == ".gguf"))
     table = next(tensor for tensor in reader.tensors if tensor.name == "token_embd.weight")
     field = reader.fields["tokenizer.ggml.tokens"]
-    # a token has a letter for each of its bytes: printable ones stand for themselves, others follow from 256 on
+    # a token has a letter for each of its bytes: printable ones encode themselves, others follow from 256 on
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
     others = [byte for byte in range(256) if byte not in printable]
     codes = {chr(byte): byte for byte in printable} | {chr(256 + place): byte for place, byte in enumerate(others)}
@@ -151,13 +151,13 @@ def _frequencies(data: Path) -> Iterator[tuple[str, float]]:
 
 def _emotion_labels(data: Path, emotion: str) -> Iterator[tuple[str, float]]:
     """Yield 1 for the words of an emotion, -1 for words that have other emotions only."""
-    found: dict[str, set[str]] = {}
+    emotions_of: dict[str, set[str]] = {}
     path = data / "nrc" / "NRC-Emotion-Lexicon-Wordlevel-v0.92.txt"
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = line.split("\t")
         if len(fields) == 3 and fields[1] in EMOTIONS and fields[2] == "1":
-            found.setdefault(fields[0], set()).add(fields[1])
-    for word, emotions in found.items():
+            emotions_of.setdefault(fields[0], set()).add(fields[1])
+    for word, emotions in emotions_of.items():
         yield word, 1.0 if emotion in emotions else -1.0
 
 
@@ -262,7 +262,7 @@ def _choose_cost(kind: str, X: Vector, y: Vector) -> float:
 
 
 def run(path: Path, folder: Path, methods: set[str], names: list[str]) -> None:
-    """Measure what the file of results lacks, split by split, and write it after every lexicon."""
+    """Measure the results that the file lacks, split by split, and write it after every lexicon."""
     results: Results = json.loads(path.read_text()) if path.exists() else {}
     spaces = {name: read_space(name, folder) for name in SPACES}
     lexicons = {name: read_lexicon(name) for name in names}
@@ -275,9 +275,9 @@ def run(path: Path, folder: Path, methods: set[str], names: list[str]) -> None:
     for split in range(SPLITS):
         for space_name in spaces:
             for name in lexicons:
-                found = words[space_name, name]
+                rows = words[space_name, name]
                 cell = results.setdefault(space_name, {}).setdefault(name, {})
-                _measure(cell, found.X, found.y, split, [method for method in methods_for(name) if method in methods])
+                _measure(cell, rows.X, rows.y, split, [method for method in methods_for(name) if method in methods])
                 path.write_text(json.dumps(results, separators=(",", ":")))
             print(f"split {split + 1}, {space_name}: {time.time() - started:.0f} s", flush=True)
 
@@ -355,16 +355,16 @@ def lead_over(
     """
     means, errors = [], []
     for name in lexicons:
-        found = [cell["tau"] for space in spaces if (cell := results[space][name].get(size)) is not None]
-        cells = [taus for taus in found if taus.get(first) and taus.get(second)]
+        all_taus = [cell["tau"] for space in spaces if (cell := results[space][name].get(size)) is not None]
+        cells = [taus for taus in all_taus if taus.get(first) and taus.get(second)]
         if not cells:
             continue
         count = min(len(taus[each]) for taus in cells for each in (first, second))
         gaps = np.mean([np.subtract(taus[first][:count], taus[second][:count]) for taus in cells], axis=0) / 1e5
         sizes = results[spaces[0]][name].get(size) or results[spaces[-1]][name][size]
         means.append(float(gaps.mean()))
-        known = count >= FEWEST_SPLITS  # with fewer, what lexicons differ by has to do: a t-test over lexicons
-        errors.append(max(paired_error(gaps, sizes["test"] / sizes["pool"]), 1e-6) if known else 1e-6)
+        is_known = count >= FEWEST_SPLITS  # with fewer, what lexicons differ by has to do: a t-test over lexicons
+        errors.append(max(paired_error(gaps, sizes["test"] / sizes["pool"]), 1e-6) if is_known else 1e-6)
     if len(means) < 2:
         return None
     effect = random_effects(np.array(means), np.array(errors))
@@ -375,9 +375,9 @@ def lead_over(
 def mean_tau(results: Results, method: str, size: str, lexicons: Sequence[str], spaces: Sequence[str]) -> float:
     """Return the mean τ over splits, then over lexicons and spaces; NaN where splits are lacking."""
     cells = [results[space][name].get(size) for space in spaces for name in lexicons]
-    found = [cell["tau"].get(method, []) for cell in cells if cell is not None]
-    complete = all(len(taus) == SPLITS for taus in found)
-    return float(np.mean(found)) / 1e5 if found and complete else float("nan")
+    all_taus = [cell["tau"].get(method, []) for cell in cells if cell is not None]
+    complete = all(len(taus) == SPLITS for taus in all_taus)
+    return float(np.mean(all_taus)) / 1e5 if all_taus and complete else float("nan")
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -390,7 +390,7 @@ def tables(path: Path = RESULTS) -> dict[str, str]:
     held_out = [name for name in CLASS_LEXICONS if name in REPORTING]
     score_rivals = [method for method in (*SCORE_METHODS, *CLASS_METHODS) if method not in ("ridge-scores", "ridge")]
     split_rivals = [method for method in rivals if method != "densray"]
-    found = {
+    pages = {
         "class-levels": _levels("Classes: mean τ", results, CLASS_METHODS, CLASS_LEXICONS),
         "class-leads-held-out": _leads(
             "Classes, lexicons not used to choose the rule: lead of ridge", results, "ridge", rivals, held_out, SPACES
@@ -417,8 +417,8 @@ def tables(path: Path = RESULTS) -> dict[str, str]:
         ),
     }
     for space in SPACES:
-        found[f"class-leads-{space}"] = _leads(f"Classes, {space}", results, "ridge", rivals, CLASS_LEXICONS, [space])
-    return found | {f"score-leads-{name}": _single(name, results) for name in SCORE_LEXICONS}
+        pages[f"class-leads-{space}"] = _leads(f"Classes, {space}", results, "ridge", rivals, CLASS_LEXICONS, [space])
+    return pages | {f"score-leads-{name}": _single(name, results) for name in SCORE_LEXICONS}
 
 
 def _levels(title: str, results: Results, methods: Sequence[str], lexicons: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ def gpu_copies(array: Any) -> Iterator[tuple[str, Any, Callable[[], object]]]:
 
 
 def describe_devices() -> str:
-    """Return the GPU at hand and the versions of the libraries that see it; empty where there is none."""
+    """Return the GPU at hand and the versions of the libraries that support it; empty without a GPU."""
     libraries = [one for one in (torch_with_device(), cupy_with_device()) if one is not None]
     if not libraries:
         return ""

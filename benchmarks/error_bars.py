@@ -1,11 +1,11 @@
-"""Error bars against what other seeds show: reliability, word errors, seed angle, held-out AUC and τ intervals.
+"""Error bars compared with other seeds: reliability, word errors, seed angle, held-out AUC and τ intervals.
 
 Fourteen lexicons on ``googlenews-26k``. In alphabetical order every second one, from the first on, chose what had to be
 chosen (the factor of the AUC interval, the form of the correction); the others report. Run with
 
     DENSRAY_DATA=… python -m benchmarks.error_bars [--pairs 30] [--methods NAMES] [--out FILE] [--render]
 
-An interrupted run goes on from its file.
+An interrupted run resumes from its file.
 """
 
 from __future__ import annotations
@@ -45,10 +45,12 @@ EMOTIONS = ("anger", "anticipation", "disgust", "fear", "joy", "sadness", "surpr
 
 def read_lexicons(folder: Path) -> dict[str, Lexicon]:
     """Return the fourteen lexicons: each NRC emotion against the words of other emotions, log10 SUBTLEX frequency."""
-    found = {name: load_lexicon(name) for name in ("bwk", "hu-liu", "mpqa", "nrc", "semeval2015-e")}
+    lexicons = {name: load_lexicon(name) for name in ("bwk", "hu-liu", "mpqa", "nrc", "semeval2015-e")}
     with (folder / "bwk/Concreteness_ratings_Brysbaert_et_al_BRM.txt").open(encoding="latin-1") as file:
         counts = {row["Word"]: float(row["SUBTLEX"]) for row in csv.DictReader(file, delimiter="\t")}
-    found["subtlex"] = Lexicon({word: np.log10(count) for word, count in counts.items() if count > 0}, name="SUBTLEX")
+    lexicons["subtlex"] = Lexicon(
+        {word: np.log10(count) for word, count in counts.items() if count > 0}, name="SUBTLEX"
+    )
     emotions: dict[str, set[str]] = {}
     with (folder / "nrc/NRC-Emotion-Lexicon-Wordlevel-v0.92.txt").open(encoding="utf-8") as file:
         for line in file:
@@ -56,8 +58,10 @@ def read_lexicons(folder: Path) -> dict[str, Lexicon]:
             if len(rest) == 2 and rest[0] in EMOTIONS and rest[1] == "1":
                 emotions.setdefault(word, set()).add(rest[0])
     for emotion in EMOTIONS:
-        found[emotion] = Lexicon({word: 1 if emotion in held else -1 for word, held in emotions.items()}, name=emotion)
-    return dict(sorted(found.items()))
+        lexicons[emotion] = Lexicon(
+            {word: 1 if emotion in word_emotions else -1 for word, word_emotions in emotions.items()}, name=emotion
+        )
+    return dict(sorted(lexicons.items()))
 
 
 def draw_rows(seeds: Rows, size: int, sets: int, random: np.random.Generator, *, even: bool) -> list[NDArray[np.intp]]:
@@ -114,8 +118,8 @@ def average_axis(seeds: Rows, method: str, size: int, *, even: bool) -> Matrix:
     """Return the direction of the mean of the axes of many sets of one size: what such sets give on average."""
     random, total = np.random.default_rng([size, 1]), np.zeros(seeds.X.shape[1])
     for _ in range(AVERAGED):
-        drawn, basis = in_their_span(seeds.take(draw_rows(seeds, size, 1, random, even=even)[0]))
-        total += make_rotation(method).fit(drawn.X, drawn.y).components_[0] @ basis
+        sample, basis = in_their_span(seeds.take(draw_rows(seeds, size, 1, random, even=even)[0]))
+        total += make_rotation(method).fit(sample.X, sample.y).components_[0] @ basis
     return total / float(np.linalg.norm(total))
 
 
@@ -136,17 +140,17 @@ def measure_errors(
     for _ in range(pairs):
         axes, errors = [], []
         for part in draw_rows(seeds, size, 2, random, even=even):
-            drawn, basis = in_their_span(seeds.take(part))
-            rotation = make_rotation(method).fit(drawn.X, drawn.y)
-            axis, found = rotation.components_[0] @ basis, axis_errors(rotation, drawn)
-            free = vocabulary.free(found.deviations @ basis, axis)
+            sample, basis = in_their_span(seeds.take(part))
+            rotation = make_rotation(method).fit(sample.X, sample.y)
+            axis, axis_spread = rotation.components_[0] @ basis, axis_errors(rotation, sample)
+            free = vocabulary.free(axis_spread.deviations @ basis, axis)
             axes.append(axis)
             errors.append(np.linalg.norm(vocabulary.words @ free.T, axis=1))
             angles = {"average": float(degrees_between(axis, average)), "whole": float(degrees_between(axis, whole))}
             rows.append({
-                "foretold": vocabulary.reliability(free, axis), "seed_angle": found.seed_angle.upper,
+                "foretold": vocabulary.reliability(free, axis), "seed_angle": axis_spread.seed_angle.upper,
                 **{f"{name}_angle": angle for name, angle in angles.items()},
-                **{f"{name}_covered": angle <= found.seed_angle.upper for name, angle in angles.items()},
+                **{f"{name}_covered": angle <= axis_spread.seed_angle.upper for name, angle in angles.items()},
             })  # fmt: skip
         shift = np.abs(vocabulary.words @ (axes[0] - axes[1]))
         for last in rows[-2:]:
@@ -161,21 +165,21 @@ def measure_intervals(name: str, seeds: Rows, method: str, size: int, draws: int
     random, rows = np.random.default_rng(size), []
     for _ in range(draws):
         part = draw_rows(seeds, size, 1, random, even=True)[0]
-        drawn, basis = in_their_span(seeds.take(part))
+        sample, basis = in_their_span(seeds.take(part))
         rest = np.setdiff1d(np.arange(len(seeds)), part)
-        rotation = make_rotation(method).fit(drawn.X, drawn.y)
+        rotation = make_rotation(method).fit(sample.X, sample.y)
         scores = seeds.X[rest] @ (rotation.components_[0] @ basis)
-        held_out = held_out_scores(rotation, drawn, stratified_folds(drawn, count_folds(drawn, 10), random))[:, 0]
+        held_out = held_out_scores(rotation, sample, stratified_folds(sample, count_folds(sample, 10), random))[:, 0]
         truths = {"auc": auc(seeds.sides[rest], scores), "tau": kendall_tau(seeds.y[rest], scores)}
         if seeds.is_binary:  # τ-b between classes hangs on their shares: at those of the seeds
-            high = float(np.mean(drawn.sides > 0))
+            high = float(np.mean(sample.sides > 0))
             truths["tau"] = (2.0 * truths["auc"] - 1.0) * np.sqrt(2.0 * high * (1.0 - high) * size / (size - 1))
-        new = {"auc": auc_interval(drawn.sides, held_out, inflation=HELD_OUT_INFLATION),
-               "tau": tau_interval(drawn.y, held_out, inflation=HELD_OUT_INFLATION)}  # fmt: skip
+        new = {"auc": auc_interval(sample.sides, held_out, inflation=HELD_OUT_INFLATION),
+               "tau": tau_interval(sample.y, held_out, inflation=HELD_OUT_INFLATION)}  # fmt: skip
         rows.append({
             "auc_covers": new["auc"].low <= truths["auc"] <= new["auc"].high,
             "auc_below": truths["auc"] < new["auc"].low,
-            "auc_error": truths["auc"] - auc(drawn.sides, held_out),
+            "auc_error": truths["auc"] - auc(sample.sides, held_out),
             "auc_width": new["auc"].high - new["auc"].low,
             "tau_covers": new["tau"].low <= truths["tau"] <= new["tau"].high,
         })  # fmt: skip
@@ -219,8 +223,8 @@ def _plan(seeds: dict[str, Rows], methods: list[str]) -> Iterator[tuple[str, str
 
 def tables() -> dict[str, str]:
     """Return the tables of docs/trust.md in Markdown by name: means over lexicons, those that report in brackets."""
-    found = json.loads(DATA.read_text("utf-8"))
-    return {"error-bars": _errors_table(found["errors"]), "interval-cover": _intervals_table(found["intervals"])}
+    data = json.loads(DATA.read_text("utf-8"))
+    return {"error-bars": _errors_table(data["errors"]), "interval-cover": _intervals_table(data["intervals"])}
 
 
 def _errors_table(rows: list[dict[str, Any]]) -> str:
@@ -229,12 +233,12 @@ def _errors_table(rows: list[dict[str, Any]]) -> str:
         "| contains the average axis | contains the axis of the whole lexicon |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for (method, even, size), chosen in _by(rows, "method", "even", "seeds").items():
-        shown = [_means(chosen, name) for name in ("foretold", "found", "words_cover")]
-        shown.append(f"{np.mean([row['seed_angle'] for row in chosen]):.0f}°")
-        shown += [f"{np.mean([row[name] for row in chosen]):.2f}" for name in ("average_covered", "whole_covered")]
+    for (method, even, size), part in _by(rows, "method", "even", "seeds").items():
+        cells = [_means(part, name) for name in ("foretold", "found", "words_cover")]
+        cells.append(f"{np.mean([row['seed_angle'] for row in part]):.0f}°")
+        cells += [f"{np.mean([row[name] for row in part]):.2f}" for name in ("average_covered", "whole_covered")]
         classes = "equal sizes" if even else "sizes as in the lexicon"
-        lines.append(f"| {method} | {classes} | {size} | {len(chosen)} | {' | '.join(shown)} |")
+        lines.append(f"| {method} | {classes} | {size} | {len(part)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -246,17 +250,17 @@ def _intervals_table(rows: list[dict[str, Any]]) -> str:
     ]
     for title, column in (("AUC", "auc_covers"), ("τ", "tau_covers")):
         for method in dict.fromkeys(method for method, _ in by_size):
-            shown = [_means(by_size[method, size], column) for size in INTERVAL_SIZES]
-            lines.append(f"| {title} | {method} | {' | '.join(shown)} |")
+            cells = [_means(by_size[method, size], column) for size in INTERVAL_SIZES]
+            lines.append(f"| {title} | {method} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _by(rows: list[dict[str, Any]], *names: str) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
     """Return the rows by the values of some columns: methods in their order, equal parts first."""
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in sorted(rows, key=lambda row: (METHODS.index(row["method"]), not row.get("even", True), row["seeds"])):
-        found.setdefault(tuple(row[name] for name in names), []).append(row)
-    return found
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups
 
 
 def _means(rows: list[dict[str, Any]], name: str) -> str:
@@ -272,10 +276,10 @@ def drawn(rows: list[dict[str, Any]], method: str = "ridge") -> Any:
     from densray.figures import interval_plot
 
     points = []
-    for (_, _, size), chosen in _by([row for row in rows if row["method"] == method and row["even"]],
+    for (_, _, size), part in _by([row for row in rows if row["method"] == method and row["even"]],
                                     "method", "even", "seeds").items():  # fmt: skip
         for name, column in (("predicted from one list", "foretold"), ("observed with a second list", "found")):
-            values = [row[column] for row in chosen]
+            values = [row[column] for row in part]
             points.append(
                 {
                     "seeds": f"{size} seeds",
@@ -293,33 +297,35 @@ def drawn(rows: list[dict[str, Any]], method: str = "ridge") -> Any:
 
 
 def main() -> None:
-    """Measure what the file lacks, and draw the figure."""
+    """Measure the results that the file lacks, and draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--render", action="store_true", help="only draw the figure, from the numbers at hand")
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--pairs", type=int, default=30)
     parser.add_argument("--methods", default=",".join(METHODS))
-    asked = parser.parse_args()
-    found: dict[str, list[dict[str, Any]]] = {"errors": [], "intervals": []}
-    if asked.out.exists():  # go on from there
-        found |= {kind: rows for kind, rows in json.loads(asked.out.read_text("utf-8")).items() if kind in found}
+    arguments = parser.parse_args()
+    results: dict[str, list[dict[str, Any]]] = {"errors": [], "intervals": []}
+    if arguments.out.exists():  # resume from there
+        results |= {
+            kind: rows for kind, rows in json.loads(arguments.out.read_text("utf-8")).items() if kind in results
+        }
     known = {
         (kind, row["method"], row["lexicon"], row["seeds"], row.get("even", True))
-        for kind, rows in found.items()
+        for kind, rows in results.items()
         for row in rows
     }
-    for kind, row in () if asked.render else measure(asked.pairs, asked.methods.split(","), known):
-        found[kind].append(row)
-        _write(asked.out, asked.pairs, found)
+    for kind, row in () if arguments.render else measure(arguments.pairs, arguments.methods.split(","), known):
+        results[kind].append(row)
+        _write(arguments.out, arguments.pairs, results)
     from densray.figures._narrow import save_both
 
-    save_both(drawn(found["errors"]), FIGURE)
+    save_both(drawn(results["errors"]), FIGURE)
 
 
-def _write(path: Path, pairs: int, found: dict[str, list[dict[str, Any]]]) -> None:
+def _write(path: Path, pairs: int, results: dict[str, list[dict[str, Any]]]) -> None:
     """Write the figures, one row per line."""
     parts = [f' "pairs": {pairs}']
-    for name, rows in found.items():
+    for name, rows in results.items():
         parts.append(f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]")
     path.write_text("{\n" + ",\n".join(parts) + "\n}\n", "utf-8")
 

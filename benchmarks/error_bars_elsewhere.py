@@ -44,19 +44,19 @@ def read_french(path: Path) -> dict[str, Lexicon]:
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     emotions = [name for name in rows[0] if name not in ("id", "word", "polarity")]
-    found = {"feel": load_lexicon("feel")}
+    lexicons = {"feel": load_lexicon("feel")}
     for emotion in emotions:
         labels = {row["word"]: 1 if row[emotion] == "1" else -1 for row in rows if "1" in [row[e] for e in emotions]}
-        found[f"feel {emotion}"] = Lexicon(labels, name=f"feel {emotion}")
-    return found
+        lexicons[f"feel {emotion}"] = Lexicon(labels, name=f"feel {emotion}")
+    return lexicons
 
 
 def lexicons_of(space: str, folder: Path) -> dict[str, Lexicon]:
     """Return the lexicons of a space: of English, those that report in `error_bars`."""
     if space == "french-20k":
         return read_french(folder / "feel" / "feel.csv")
-    found = read_lexicons(folder)
-    return {name: lexicon for place, (name, lexicon) in enumerate(found.items()) if place % 2 == 1}
+    lexicons = read_lexicons(folder)
+    return {name: lexicon for place, (name, lexicon) in enumerate(lexicons.items()) if place % 2 == 1}
 
 
 def seeds_of(space: WordSpace, lexicon: Lexicon) -> Rows:
@@ -68,10 +68,10 @@ def measure_one(name: str, seeds: Rows, vocabulary: Vocabulary, size: int, pairs
     """Return how the error bars of one lexicon and size compare with other seeds."""
     errors = measure_errors(name, seeds, vocabulary, METHOD, size, pairs, even=True)
     intervals = measure_intervals(name, seeds, METHOD, size, 2 * pairs)
-    kept = ("foretold", "found", "words_cover", "average_covered")
+    names = ("foretold", "found", "words_cover", "average_covered")
     return {
         "lexicon": name, "seeds": size, "pairs": pairs,
-        **{key: errors[key] for key in kept},
+        **{key: errors[key] for key in names},
         **{key: intervals[key] for key in ("auc_covers", "tau_covers")},
     }  # fmt: skip
 
@@ -102,22 +102,22 @@ def tables() -> dict[str, str]:
     ]
     for title, rows in parts():
         for size in SIZES:
-            chosen = [row for row in rows if row["seeds"] == size]
-            if chosen:
+            part = [row for row in rows if row["seeds"] == size]
+            if part:
                 names = ("foretold", "found", "words_cover", "average_covered", "auc_covers", "tau_covers")
-                means = [f"{np.mean([row[name] for row in chosen]):.2f}" for name in names]
-                lines.append(f"| {title} | {size} | {len(chosen)} | {' | '.join(means)} |")
+                means = [f"{np.mean([row[name] for row in part]):.2f}" for name in names]
+                lines.append(f"| {title} | {size} | {len(part)} | {' | '.join(means)} |")
     return {"error-bars-elsewhere": "\n".join(lines)}
 
 
 def parts() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the rows of each space, those of `googlenews-26k` first."""
     here = json.loads(error_bars.DATA.read_text("utf-8"))
-    wanted = [row for row in here["errors"] if row["method"] == METHOD and row["even"] and row["half"] == "reports"]
+    reported = [row for row in here["errors"] if row["method"] == METHOD and row["even"] and row["half"] == "reports"]
     intervals = {(row["lexicon"], row["seeds"]): row for row in here["intervals"] if row["method"] == METHOD}
     yield (
         "googlenews-26k",
-        [{**intervals[row["lexicon"], row["seeds"]], **row} for row in wanted if row["seeds"] in SIZES],
+        [{**intervals[row["lexicon"], row["seeds"]], **row} for row in reported if row["seeds"] in SIZES],
     )
     rows = json.loads(DATA.read_text("utf-8"))
     for space, title in SPACES.items():
@@ -130,17 +130,17 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Measure what the file lacks."""
+    """Measure the results that the file lacks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--spaces", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--pairs", type=int, default=10)
-    asked = parser.parse_args()
-    rows: list[dict[str, Any]] = json.loads(asked.out.read_text("utf-8")) if asked.out.exists() else []
+    arguments = parser.parse_args()
+    rows: list[dict[str, Any]] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else []
     known = {(row["space"], row["lexicon"], row["seeds"]) for row in rows}
-    for row in measure(asked.spaces, asked.pairs, known):
+    for row in measure(arguments.spaces, arguments.pairs, known):
         rows.append(row)
-        write(asked.out, rows)
+        write(arguments.out, rows)
         print(row["space"], row["lexicon"], row["seeds"], flush=True)
 
 

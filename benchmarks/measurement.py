@@ -14,17 +14,17 @@ __all__ = ["Measurement", "exponent", "peak_bytes", "seconds"]
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured, the figure, and the bar it must reach, where there is one."""
+    """A measured figure, and the bar it must reach, if any."""
 
     what: str
     value: float
     unit: str  # "×" for a ratio in one run, "s", "MB", …
-    bar: str = ""  # "≤ 2.5", "≥ 200"; empty where the figure is only told
+    bar: str = ""  # "≤ 2.5", "≥ 200"; empty if the figure is only reported
     note: str = ""
 
     @property
     def reached(self) -> bool | None:
-        """Whether the figure meets its bar; None where there is none."""
+        """Whether the figure meets its bar; None if it has none."""
         if not self.bar:
             return None
         sign, bound = self.bar.split()
@@ -33,16 +33,16 @@ class Measurement:
 
 def seconds(act: Callable[[], object], *, repeats: int = 5) -> float:
     """Return the median wall-clock time of a few runs."""
-    taken = []
+    times = []
     for _ in range(repeats):
         start = perf_counter()
         act()
-        taken.append(perf_counter() - start)
-    return float(np.median(taken))
+        times.append(perf_counter() - start)
+    return float(np.median(times))
 
 
 def peak_bytes(act: Callable[[], object]) -> int:
-    """Return the most memory held at once beyond the start, of what Python and NumPy take."""
+    """Return the peak memory of Python and NumPy above the start."""
     tracemalloc.start()
     try:
         act()

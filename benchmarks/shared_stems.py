@@ -63,9 +63,9 @@ def draw_words(n_words: int, forms: Places, split: int) -> tuple[Places, Places,
     test, pool = order[: min(n_test, MOST_TEST)], order[n_test:]
     related = forms[np.isin(forms[:, 0], test), 1]
     without = pool[~np.isin(pool, related)][:MOST_TRAINING]
-    drawn = pool[: len(without)]
-    leaking = forms[np.isin(forms[:, 0], test) & np.isin(forms[:, 1], drawn), 0]
-    return test, without, drawn, len(np.unique(leaking)) / len(test)
+    sample = pool[: len(without)]
+    leaking = forms[np.isin(forms[:, 0], test) & np.isin(forms[:, 1], sample), 0]
+    return test, without, sample, len(np.unique(leaking)) / len(test)
 
 
 def scores_of(method: str, X: Vectors, y: Vector, X_test: Vectors) -> Vector:
@@ -77,12 +77,12 @@ def scores_of(method: str, X: Vectors, y: Vector, X_test: Vectors) -> Vector:
 
 def measure_split(X: Vectors, y: Vector, forms: Places, split: int) -> dict[str, Any]:
     """Return τ of each method with and without forms of the test words among the training words."""
-    test, without, drawn, share = draw_words(len(y), forms, split)
-    found: dict[str, Any] = {"test": len(test), "training": len(drawn), "share": round(share, 4)}
+    test, without, sample, share = draw_words(len(y), forms, split)
+    result: dict[str, Any] = {"test": len(test), "training": len(sample), "share": round(share, 4)}
     for method in METHODS:
-        taus = [kendall_tau(y[test], scores_of(method, X[rows], y[rows], X[test])) for rows in (drawn, without)]
-        found[method] = [round(float(tau), 5) for tau in taus]
-    return found
+        taus = [kendall_tau(y[test], scores_of(method, X[rows], y[rows], X[test])) for rows in (sample, without)]
+        result[method] = [round(float(tau), 5) for tau in taus]
+    return result
 
 
 def measure(folder: Path, spaces: Sequence[str], known: set[tuple[str, str]]) -> Iterator[dict[str, Any]]:
@@ -115,29 +115,29 @@ def tables() -> dict[str, str]:
         "| --- | ---: | --- | ---: | ---: | --- |",
     ]
     for space in SPACES:
-        chosen = [row for row in rows if row["space"] == space]
-        share = np.mean([split["share"] for row in chosen for split in row["splits"]])
-        for place, method in enumerate(METHODS if chosen else ()):
-            taus = np.mean([split[method] for row in chosen for split in row["splits"]], axis=0)
-            mean, low, high, _ = (1e4 * each for each in change(chosen, method))
-            cells = [f"{space}, {len(chosen)} lexicons", f"{share:.0%}"] if place == 0 else ["", ""]
+        part = [row for row in rows if row["space"] == space]
+        share = np.mean([split["share"] for row in part for split in row["splits"]])
+        for place, method in enumerate(METHODS if part else ()):
+            taus = np.mean([split[method] for row in part for split in row["splits"]], axis=0)
+            mean, low, high, _ = (1e4 * each for each in change(part, method))
+            cells = [f"{space}, {len(part)} lexicons", f"{share:.0%}"] if place == 0 else ["", ""]
             interval = f"{mean:+.0f} ({low:+.0f} to {high:+.0f})".replace("-", "−")
             lines.append(f"| {' | '.join(cells)} | {method} | {taus[0]:.4f} | {taus[1]:.4f} | {interval} |")
     return {"shared-stems": "\n".join(lines)}
 
 
 def main() -> None:
-    """Measure what the file lacks."""
+    """Measure the results that the file lacks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=DATA)
     parser.add_argument("--spaces", type=Path)
-    asked = parser.parse_args()
-    rows: list[dict[str, Any]] = json.loads(asked.out.read_text("utf-8")) if asked.out.exists() else []
-    spaces = SPACES if asked.spaces else SPACES[:1]
-    for row in measure(asked.spaces or Path(), spaces, {(row["space"], row["lexicon"]) for row in rows}):
+    arguments = parser.parse_args()
+    rows: list[dict[str, Any]] = json.loads(arguments.out.read_text("utf-8")) if arguments.out.exists() else []
+    spaces = SPACES if arguments.spaces else SPACES[:1]
+    for row in measure(arguments.spaces or Path(), spaces, {(row["space"], row["lexicon"]) for row in rows}):
         rows.append(row)
         lines = ",\n".join(json.dumps(each, separators=(",", ":")) for each in rows)
-        asked.out.write_text(f"[\n{lines}\n]\n", "utf-8")
+        arguments.out.write_text(f"[\n{lines}\n]\n", "utf-8")
         print(row["space"], row["lexicon"], flush=True)
 
 

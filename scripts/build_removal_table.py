@@ -127,7 +127,7 @@ def measured(gender: Gender) -> Iterator[dict[str, Any]]:
     def row(words: str, name: str, spaces: Sequence[tuple[WordSpace, int]]) -> dict[str, Any]:
         values = [gender.held_out(spaces[draw % len(spaces)][0], tested) for draw, (_, tested) in enumerate(draws)]
         fixed = [gender.elsewhere(space) for space, _ in spaces]
-        axes = [taken for _, taken in spaces]
+        axes = [n_axes for _, n_axes in spaces]
         print(f"{perf_counter() - STARTED:5.0f} s  {words}: {name}", flush=True)
         means = {key: spread([each[key] for each in values]) for key in values[0]}
         means |= {key: spread([each[key] for each in fixed]) for key in fixed[0]}

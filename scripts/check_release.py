@@ -94,8 +94,8 @@ def try_the_wheel(files: list[Path], folder: Path) -> None:
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "DENSRAY"))}
     seeds = ["--high", "good,nice,great", "--low", "bad,nasty,poor"]
     for command in (["--version"], ["demo"], ["induce", "googlenews-26k", *seeds, "-o", "words.csv"]):
-        said = run(programs / "densray", *command, folder=elsewhere, environment=plain)
-        print(f"densray {' '.join(command)}: {said.strip().splitlines()[-1][:100]}")
+        output = run(programs / "densray", *command, folder=elsewhere, environment=plain)
+        print(f"densray {' '.join(command)}: {output.strip().splitlines()[-1][:100]}")
 
 
 def main() -> None:

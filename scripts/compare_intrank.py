@@ -361,12 +361,12 @@ def main() -> None:
     parser.add_argument("--spaces", type=Path, help="the folder of the spaces")
     parser.add_argument("--solvers", help="measure some solvers alone, separated by commas")
     parser.add_argument("--categories", default="", help="beginnings of the categories to measure alone")
-    asked = parser.parse_args()
-    space = read_space(asked.space, asked.spaces)
-    usual = (*SOLVERS, UNKNOWN) if asked.space == SPACE else ELSEWHERE
-    for name in asked.sets or list(SETS):
-        solvers = asked.solvers.split(",") if asked.solvers else usual
-        measured = measure(space, name, solvers, asked.categories.split(","))
+    arguments = parser.parse_args()
+    space = read_space(arguments.space, arguments.spaces)
+    usual = (*SOLVERS, UNKNOWN) if arguments.space == SPACE else ELSEWHERE
+    for name in arguments.sets or list(SETS):
+        solvers = arguments.solvers.split(",") if arguments.solvers else usual
+        measured = measure(space, name, solvers, arguments.categories.split(","))
         known = json.loads(NUMBERS.read_text("utf-8"))["categories"] if NUMBERS.exists() else []
         content = {"protocol": "user", "least_pairs": LEAST_PAIRS, "categories": merged(known, measured)}
         NUMBERS.write_text(json.dumps(content, indent=1) + "\n", "utf-8")

@@ -60,16 +60,16 @@ def questions_of(space: WordSpace, category: LocatedCategory) -> Asked:
     return np.stack(features).astype(np.float64), np.stack(right)
 
 
-def deviations(asked: Sequence[Asked]) -> Matrix:
+def deviations(questions: Sequence[Asked]) -> Matrix:
     """Return the standard deviation of each feature among the candidates of a question, shape (K,)."""
-    within = [features - features.mean(axis=1, keepdims=True) for features, _ in asked]
+    within = [features - features.mean(axis=1, keepdims=True) for features, _ in questions]
     return np.asarray(np.sqrt(np.mean([one.var(axis=(0, 1)) for one in within], axis=0)) + 1e-6)
 
 
-def learn_prior(asked: Sequence[Asked], *, rounds: int = ROUNDS) -> tuple[Matrix, Matrix]:
+def learn_prior(questions: Sequence[Asked], *, rounds: int = ROUNDS) -> tuple[Matrix, Matrix]:
     """Return mean and standard deviation of the weights over categories, for features as they are."""
-    scale = deviations(asked)
-    scaled = [(features / scale, right) for features, right in asked]
+    scale = deviations(questions)
+    scaled = [(features / scale, right) for features, right in questions]
     mean, variance = np.zeros(len(scale)), np.ones(len(scale))
     mean[0] = 1.0
     for _ in range(rounds):
@@ -81,7 +81,7 @@ def learn_prior(asked: Sequence[Asked], *, rounds: int = ROUNDS) -> tuple[Matrix
             posterior.append(np.diag(np.linalg.inv(curvature)))
         mean = np.mean(weights, axis=0)
         spread = np.sum((np.array(weights) - mean) ** 2 + posterior, axis=0)
-        variance = (spread + PSEUDO_CATEGORIES * PSEUDO_DEVIATION**2) / (len(asked) + PSEUDO_CATEGORIES)
+        variance = (spread + PSEUDO_CATEGORIES * PSEUDO_DEVIATION**2) / (len(questions) + PSEUDO_CATEGORIES)
     return mean / scale, np.sqrt(variance) / scale
 
 
@@ -89,10 +89,10 @@ def main() -> None:
     """Print both priors."""
     space = load_space(SPACE)
     half = [category for name in ("bats", "google") for category in split_halves(space, name)[0]]
-    asked = [questions_of(space, category) for category in half]
+    questions = [questions_of(space, category) for category in half]
     for title, names in (("_WITHOUT_SPELLING", SPACE_FEATURES), ("_WITH_SPELLING", FEATURES)):
         places = [FEATURES.index(name) for name in names]
-        mean, deviation = learn_prior([(features[:, :, places], right) for features, right in asked])
+        mean, deviation = learn_prior([(features[:, :, places], right) for features, right in questions])
         print(f"{title}: Mapping[str, tuple[float, float]] = {{")
         for name, center, width in zip(names, mean, deviation, strict=True):
             print(f'    "{name}": ({center:.3g}, {width:.3g}),')

@@ -110,15 +110,17 @@ def in_order(seeds: Rows, random: np.random.Generator) -> NDArray[np.intp]:
 
 def measure_figures(seeds: Rows, vocabulary: Vocabulary, *, tested: bool) -> Figures:
     """Return the figures behind the verdict on the axis of some seeds, as `diagnose` finds them."""
-    drawn, basis = in_their_span(seeds)
-    rotation = fit_rotation("auto", drawn)
-    held_out = held_out_scores(rotation, drawn, draw_folds(drawn, 10, 0))[:, 0]
-    interval = auc_interval(drawn.sides, held_out, inflation=HELD_OUT_INFLATION)
+    sampled_rows, basis = in_their_span(seeds)
+    rotation = fit_rotation("auto", sampled_rows)
+    held_out = held_out_scores(rotation, sampled_rows, draw_folds(sampled_rows, 10, 0))[:, 0]
+    interval = auc_interval(sampled_rows.sides, held_out, inflation=HELD_OUT_INFLATION)
     axis = rotation.components_[0] @ basis
-    free = vocabulary.free(axis_errors(rotation, drawn).deviations @ basis, axis)
-    values = (auc(drawn.sides, held_out), interval.low, interval.high, vocabulary.reliability(free, axis))
+    free = vocabulary.free(axis_errors(rotation, sampled_rows).deviations @ basis, axis)
+    values = (auc(sampled_rows.sides, held_out), interval.low, interval.high, vocabulary.reliability(free, axis))
     random = np.random.default_rng(0)
-    p_value = permutation_test(rotation, drawn, n_permutations=PERMUTATIONS, random=random).p_value if tested else None
+    p_value = (
+        permutation_test(rotation, sampled_rows, n_permutations=PERMUTATIONS, random=random).p_value if tested else None
+    )
     return [len(seeds), *(round(float(value), 4) for value in values), p_value]
 
 
@@ -139,29 +141,29 @@ def measure_draw(name: str, seeds: Rows, vocabulary: Vocabulary, number: int) ->
 
 
 def measure_intervals(seeds: Rows, vocabulary: Vocabulary, sample: NDArray[np.float64], method: str, size: int) -> Any:
-    """Return reliability found, foretold, and how often the interval of a set holds the one found."""
+    """Return observed and predicted reliability, and how often the interval of a set contains the observed one."""
     random = np.random.default_rng([size, 1])
-    correlations, foretold, intervals = [], [], []
+    correlations, predictions, intervals = [], [], []
     for _ in range(PAIRS):
         axes = []
         for part in draw_rows(seeds, size, 2, random, even=True):
-            drawn, basis = in_their_span(seeds.take(part))
-            rotation = fit_rotation(method, drawn)
-            errors = axis_errors(rotation, drawn, background=sample @ basis.T)
+            sampled_rows, basis = in_their_span(seeds.take(part))
+            rotation = fit_rotation(method, sampled_rows)
+            errors = axis_errors(rotation, sampled_rows, background=sample @ basis.T)
             axis = rotation.components_[0] @ basis
             deviations = vocabulary.free(errors.deviations @ basis, axis)
             share = float(np.sum((deviations @ vocabulary.covariance) * deviations))
             share /= float(axis @ vocabulary.covariance @ axis)
             assert errors.freedom is not None
             axes.append(axis)
-            foretold.append(max(1.0 - share, 0.0))
+            predictions.append(max(1.0 - share, 0.0))
             intervals.append(errors.freedom.reliability_interval(share))
         correlations.append(vocabulary.correlation(*axes))
     truth = float(np.mean(correlations))
     return {
         "found": round(truth, 4),
-        "foretold": round(float(np.mean(foretold)), 4),
-        "scatter": round(float(np.std(foretold)), 4),
+        "foretold": round(float(np.mean(predictions)), 4),
+        "scatter": round(float(np.std(predictions)), 4),
         "covered": round(float(np.mean([low <= truth <= high for low, high in intervals])), 4),
         "below": round(float(np.mean([high < truth for _, high in intervals])), 4),
         "width": round(float(np.mean([high - low for low, high in intervals])), 4),
@@ -225,13 +227,13 @@ def check_advice(draw: list[Figures]) -> dict[str, Any] | None:
     size, value, _, _, reliability, p_value = draw[0]
     if p_value > SIGNIFICANT_P or worst(draw[0]) >= GOOD_SHARE:
         return None
-    wanted = wanted_share(draw)
-    totals = seeds_wanted(size, value, reliability, wanted)
-    reached = {figures[0] - size: worst(figures) >= wanted for figures in draw[1:]}
+    target = wanted_share(draw)
+    totals = seeds_wanted(size, value, reliability, target)
+    reached = {figures[0] - size: worst(figures) >= target for figures in draw[1:]}
     need = next((more for more in reached if reached[more]), None)
     advice = {
         "seeds": size,
-        "grade": "fair" if wanted == GOOD_SHARE else "weak",
+        "grade": "fair" if target == GOOD_SHARE else "weak",
         "need": need,
         "low": None,
         "high": None,
@@ -248,7 +250,7 @@ def check_advice(draw: list[Figures]) -> dict[str, Any] | None:
 
 
 def check_telling(draw: list[Figures]) -> bool | None:
-    """Return whether a draw that is too small to tell is told with the seeds advised; None for other draws."""
+    """Return whether a draw that is too small is recognised with the advised seeds; None for other draws."""
     size, p_value, high = draw[0][0], draw[0][-1], draw[0][3]
     if p_value <= SIGNIFICANT_P or size >= UNCLEAR_SEEDS or high < FAIR_SHARE:
         return None
@@ -287,15 +289,15 @@ def advice_table(draws: dict[str, list[list[Figures]]]) -> list[str]:
     ]
     for title, which, names, chosen in parts:
         found = [advice for name in names for advice in map(check_advice, draws[name]) if advice and chosen(advice)]
-        given = [advice for advice in found if advice["low"] is not None]
-        if not given:
+        usable = [advice for advice in found if advice["low"] is not None]
+        if not usable:
             continue
-        needs = np.array([np.inf if advice["need"] is None else advice["need"] for advice in given])
-        lows, highs = (np.array([advice[end] for advice in given]) for end in ("low", "high"))
-        cells = [title, which, f"{len(given)}", _count(float(np.median(needs)))]
+        needs = np.array([np.inf if advice["need"] is None else advice["need"] for advice in usable])
+        lows, highs = (np.array([advice[end] for advice in usable]) for end in ("low", "high"))
+        cells = [title, which, f"{len(usable)}", _count(float(np.median(needs)))]
         cells.append(f"{_count(float(np.median(lows)))} to {_count(float(np.median(highs)))}")
         for end in ("low_true", "high_true"):
-            known = [advice[end] for advice in given if advice[end] is not None]
+            known = [advice[end] for advice in usable if advice[end] is not None]
             cells.append(f"{np.mean(known):.2f} of {len(known)}")
         cells.append(f"{np.median(highs / needs):.2f}")
         lines.append(f"| {' | '.join(cells)} |")
@@ -320,10 +322,10 @@ def few_table(draws: dict[str, list[list[Figures]]]) -> list[str]:
         unclear = sum(
             draw[0][-1] > SIGNIFICANT_P and size < UNCLEAR_SEEDS and draw[0][3] >= FAIR_SHARE for draw in part
         )
-        told = [answer for answer in map(check_telling, part) if answer is not None]
+        answers = [answer for answer in map(check_telling, part) if answer is not None]
         shares = (some / len(part), unclear / len(part), 1 - (some + unclear) / len(part))
         cells = [f"{size}", f"{len(part)}", *(f"{share:.2f}" for share in shares)]
-        cells.append(f"{np.mean(told):.2f} of {len(told)}" if told else "–")
+        cells.append(f"{np.mean(answers):.2f} of {len(answers)}" if answers else "–")
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -338,11 +340,11 @@ def intervals_table(intervals: dict[str, Any]) -> list[str]:
     for method in METHODS:
         for size in INTERVAL_SIZES:
             rows = list(intervals[method][str(size)].values())
-            found, foretold, scatter, covered, below, width = (
+            found, predicted, scatter, covered, below, width = (
                 np.array([row[key] for row in rows])
                 for key in ("found", "foretold", "scatter", "covered", "below", "width")
             )
-            values = (found.mean(), foretold.mean(), scatter.mean(), covered.mean(), covered.min(), below.mean())
+            values = (found.mean(), predicted.mean(), scatter.mean(), covered.mean(), covered.min(), below.mean())
             shown = [f"{value:.2f}" for value in (*values, width.mean())]
             lines.append(f"| {method} | {size} | {len(rows)} | {' | '.join(shown)} |")
     return lines

@@ -77,10 +77,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[[], *known], metavar="NAME")
     parser.add_argument("--seed", type=int, default=None)
-    given = parser.parse_args()
-    seed = secrets.randbelow(10**6) if given.seed is None else given.seed
+    arguments = parser.parse_args()
+    seed = secrets.randbelow(10**6) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
-    for name in given.names or known:
+    for name in arguments.names or known:
         print(f"{name} …", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             row = known[name](Path(folder), seed)

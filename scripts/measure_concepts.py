@@ -5,7 +5,7 @@
 Each FILE is a gguf file or a folder of a causal model, ENCODER the folder of a sentence encoder that judges generated
 text, SENTENCES the folder of labelled sentences, and the documents a table whose first column is text of another kind.
 Every model, concept and split is a job. The numbers are written after each job, and a job that is in the file already
-is not run again, so an interrupted run goes on where it ended. Writes ``docs/states_concepts.json`` and draws
+is not run again, so an interrupted run resumes. Writes ``docs/states_concepts.json`` and draws
 ``docs/states_concepts.svg``; `write_results.py` puts the tables on the page. ``--parts`` names the parts to run:
 ``remove``, ``survive`` (what is left of the other concepts), ``steer``, ``judges`` (how well each judge separates
 labelled text) and ``draw``.
@@ -136,8 +136,8 @@ def steered_concepts(data: Path) -> dict[str, Steered]:
     """Return the three concepts that are steered, with their prompts and judges."""
     from densray.states import encoder_judge, word_judge
 
-    given = sentiment(data, N_LEARNED + N_JUDGED)
-    learned, shown = _part(given, slice(N_LEARNED)), _part(given, slice(N_LEARNED, None))
+    sentiment_texts = sentiment(data, N_LEARNED + N_JUDGED)
+    learned, shown = _part(sentiment_texts, slice(N_LEARNED)), _part(sentiment_texts, slice(N_LEARNED, None))
     jobs = [f"The {job} said that" for job in occupations(data)[0][::2]]
     topics = _topics(slice(0, 10), TOPIC_TEXTS[:5])
     judged = _topics(slice(10, 16), TOPIC_TEXTS[5:])
@@ -154,14 +154,14 @@ def steered_concepts(data: Path) -> dict[str, Steered]:
         return {"positive": CHEERFUL, "negative": GLOOMY, "questions": [QUESTIONS[place] for place in used]}
 
     unit = "class distances of the encoder, halved"
-    asked = [[{"role": "user", "content": text}] for text in CHATS]
+    chats = [[{"role": "user", "content": text}] for text in CHATS]
     unseen = sentiment(data, N_LEARNED + 2 * N_JUDGED)
     unseen = _part(unseen, slice(N_LEARNED + N_JUDGED, None))
     return {
         "sentiment": Steered(_halved(learned), OPINION_PROMPTS, encoder(shown), unit, unseen),
         "gender": Steered(_halved(gender(data)), jobs, words, "male less female words per text", gender(data)),
         "topic": Steered(_halved(topics), TOPIC_PROMPTS, encoder(judged), unit, topics),
-        "mood in a chat": Steered(persons, asked, encoder(shown), unit, unseen),
+        "mood in a chat": Steered(persons, chats, encoder(shown), unit, unseen),
     }
 
 
@@ -217,13 +217,17 @@ def removals(
     from densray.states._removal import learn_changes
 
     count = len(find_blocks(model))
-    ordinary = [text for text in beginnings(data, 10_000) if not any(given.startswith(text) for given in texts.texts)]
+    ordinary = [
+        text
+        for text in beginnings(data, 10_000)
+        if not any(sets_to_remove.startswith(text) for sets_to_remove in texts.texts)
+    ]
     unseen = {"cost": held_out_texts(data, N_TEXTS), "documents": documents_of(documents, N_TEXTS)}
     before = {name: log_perplexity(model, tokenizer, each) for name, each in unseen.items()}
     learned = split(texts.groups, seed)
     probed = ~learned & split(texts.groups, seed + 1000) if (~learned).sum() > 2 * N_PROBED else ~learned
     y = texts.labels[learned].astype(np.float64)
-    drawn = np.random.default_rng(seed).permutation(y)
+    shuffled = np.random.default_rng(seed).permutation(y)
     learning = [text for text, used in zip(texts.texts, learned, strict=True) if used]
     own = write_ordinary(model, tokenizer, learning, count=N_ORDINARY, random_state=seed)
     sets = {GIVEN: ordinary[:N_ORDINARY], RANDOM: ordinary[:N_ORDINARY], OWN: own}
@@ -236,7 +240,7 @@ def removals(
 
     def erasing(remover: str) -> Callable[..., Any]:
         if remover in sets:
-            return lambda rows, others: leace_beside(rows, drawn if remover == RANDOM else y, others)
+            return lambda rows, others: leace_beside(rows, shuffled if remover == RANDOM else y, others)
         return lambda rows: mean_difference(rows, y) if remover == "mean difference" else leace(rows, y)
 
     plain = _probed(model, tokenizer, rest, None, range(count // 2, count))
@@ -251,8 +255,8 @@ def removals(
     }
     for remover, where in POINTS:
         layers = range(int(STARTS[where] * count), count)
-        given = [learning, sets[remover]] if remover in sets else [learning]
-        changes = learn_changes(model, tokenizer, given, layers, erasing(remover), in_order=remover != AT_ONCE)
+        sets_to_remove = [learning, sets[remover]] if remover in sets else [learning]
+        changes = learn_changes(model, tokenizer, sets_to_remove, layers, erasing(remover), in_order=remover != AT_ONCE)
         change = Intervention("project", changes)
         costs = {
             name: float(np.expm1(log_perplexity(model, tokenizer, each, change) - before[name]))
@@ -281,8 +285,10 @@ def survival(model: Any, tokenizer: Any, concept: str, data: Path, seed: int) ->
     )
     change = Intervention("project", changes)
     for name, texts in sets.items():
-        drawn = np.random.default_rng(seed).permutation(len(texts.texts))[:N_PROBED]
-        probed = LabelledTexts(name, [texts.texts[row] for row in drawn], texts.labels[drawn], texts.groups[drawn])
+        sampled = np.random.default_rng(seed).permutation(len(texts.texts))[:N_PROBED]
+        probed = LabelledTexts(
+            name, [texts.texts[row] for row in sampled], texts.labels[sampled], texts.groups[sampled]
+        )
         before, after = (_probed(model, tokenizer, probed, each, layers[-1:]) for each in (None, change))
         yield {"seed": seed, "other": name, "before": before["linear"][0], "after": after["linear"][0]}
 
@@ -307,12 +313,12 @@ def _probed(model: Any, tokenizer: Any, texts: LabelledTexts, change: Any, layer
 # ---- steering --------------------------------------------------------------------------------------------------------
 
 
-def steering(model: Any, tokenizer: Any, given: Steered, judge: Any, seed: int) -> dict[str, Any]:
+def steering(model: Any, tokenizer: Any, steered: Steered, judge: Any, seed: int) -> dict[str, Any]:
     """Return each method on the prompts that chose nothing, in one split, and some texts of the chosen one."""
     from densray.states import steer
 
     result = steer(
-        model, tokenizer, **given.learned(seed), prompts=given.prompts, judge=judge, max_new_tokens=TOKENS,
+        model, tokenizer, **steered.learned(seed), prompts=steered.prompts, judge=judge, max_new_tokens=TOKENS,
         random_state=seed,
     )  # fmt: skip
     reported = [
@@ -339,8 +345,8 @@ def judges(encoder: str, data: Path) -> dict[str, float]:
 
     model = load_model(encoder).model
     return {
-        concept: auc(given.known.labels, np.asarray(given.judge(model)(given.known.texts)))
-        for concept, given in steered_concepts(data).items()
+        concept: auc(steered.known.labels, np.asarray(steered.judge(model)(steered.known.texts)))
+        for concept, steered in steered_concepts(data).items()
     }
 
 
@@ -383,11 +389,11 @@ def run_job(job: Job) -> tuple[Job, list[dict[str, Any]], float]:
     elif job.part == "survive":
         rows = list(survival(loaded.model, loaded.tokenizer, job.concept, job.data, job.seed))
     else:
-        given = steered_concepts(job.data)[job.concept]
-        judge = given.judge(None if job.concept == "gender" else _loaded(job.encoder, job.device).model)
-        chat = not isinstance(given.prompts[0], str)
+        steered = steered_concepts(job.data)[job.concept]
+        judge = steered.judge(None if job.concept == "gender" else _loaded(job.encoder, job.device).model)
+        chat = not isinstance(steered.prompts[0], str)
         skipped = chat and loaded.tokenizer.chat_template is None
-        rows = [] if skipped else [steering(loaded.model, loaded.tokenizer, given, judge, job.seed)]
+        rows = [] if skipped else [steering(loaded.model, loaded.tokenizer, steered, judge, job.seed)]
     return job, rows, time.perf_counter() - began
 
 
@@ -531,8 +537,8 @@ def _texts_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     for model, concepts in known.items():
         for concept, rows in concepts.items():
             for prompt, *texts in rows[0]["examples"][:2]:
-                asked = re.findall(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", prompt, re.DOTALL) or [prompt]
-                shown = [" ".join(text.split()).replace("|", "/") for text in (asked[-1], *texts)]
+                questions = re.findall(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", prompt, re.DOTALL) or [prompt]
+                shown = [" ".join(text.split()).replace("|", "/") for text in (questions[-1], *texts)]
                 lines.append(f"| {model}, {concept} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
@@ -562,9 +568,9 @@ def draw() -> None:
             chart = layer_curves(rows, title=f"{concept}, {model}")
             chart.config = alt.Undefined  # that of the whole
             panels.append(chart.properties(width=300, height=150))
-    said = "AUC of a linear probe fitted again after every layer, before and after the removal of three concepts"
+    description = "AUC of a linear probe fitted again after every layer, before and after the removal of three concepts"
     whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
-    save_both(styled(whole, alt=said), FIGURE)
+    save_both(styled(whole, alt=description), FIGURE)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -581,26 +587,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2, help="threads of each worker")
     parser.add_argument("--out", type=Path, default=NUMBERS)
-    given = parser.parse_args(arguments)
-    parts = given.parts.split(",")
-    known = json.loads(given.out.read_text("utf-8")) if given.out.exists() else {}
+    options = parser.parse_args(arguments)
+    parts = options.parts.split(",")
+    known = json.loads(options.out.read_text("utf-8")) if options.out.exists() else {}
     names = {"remove": tuple(SIZES), "survive": SHOWN, "steer": ("sentiment", "gender", "topic", "mood in a chat")}
     jobs = [
-        Job(part, *model.split("=", 1), concept, seed, given.encoder, given.data, given.documents, given.device,
-            given.threads)
-        for seed in range(*map(int, given.splits.split(":")))
+        Job(part, *model.split("=", 1), concept, seed, options.encoder, options.data, options.documents, options.device,
+            options.threads)
+        for seed in range(*map(int, options.splits.split(":")))
         for part in names
         if part in parts
         for concept in names[part]
-        if not given.concepts or concept in given.concepts.split(";")
-        for model in given.models
+        if not options.concepts or concept in options.concepts.split(";")
+        for model in options.models
     ]  # fmt: skip
     jobs = [job for job in jobs if not any(row["seed"] == job.seed for row in _rows(known, job))]
     if jobs:
-        measure(jobs, given.workers, known, given.out)
+        measure(jobs, options.workers, known, options.out)
     if "judges" in parts:
-        known["judges"] = judges(given.encoder, given.data)
-        given.out.write_text(json.dumps(known) + "\n", "utf-8")
+        known["judges"] = judges(options.encoder, options.data)
+        options.out.write_text(json.dumps(known) + "\n", "utf-8")
     if "draw" in parts:
         draw()
 

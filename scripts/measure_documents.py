@@ -143,8 +143,8 @@ class Documents:
         for number in range(N_FOLDS):
             seen = np.array([group != number for group in groups])
             change = fit(self.X[seen], [label for label, use in zip(self.labels, seen, strict=True) if use])
-            asked = np.array([fold[pair] == number for pair in self.asked])
-            ranks[asked] = self.ranks(change(self.X))[1][asked]
+            in_fold = np.array([fold[pair] == number for pair in self.asked])
+            ranks[in_fold] = self.ranks(change(self.X))[1][in_fold]
         return ranks
 
     def _groups(self, fold: dict[Any, int]) -> list[int | None]:

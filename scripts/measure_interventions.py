@@ -179,11 +179,11 @@ def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path, *, show
     names, share = occupations(folder)
     words = [word for pair in DEFINING for word in pair]
     prompts = filled(PROMPTS, names) + filled(PROMPTS, words)
-    asked = Continuations(prompts, " he", " she", [0.0] * len(prompts))
+    pronouns = Continuations(prompts, " he", " she", [0.0] * len(prompts))
     texts = held_out_texts(folder, 256)
 
     def measured(change: Intervention | None) -> tuple[np.ndarray, np.ndarray]:
-        odds = continuation_log_odds(model, tokenizer, asked, change)
+        odds = continuation_log_odds(model, tokenizer, pronouns, change)
         return odds, token_costs(model, tokenizer, texts, change, divergence=False)[0]
 
     found, keys = [measured(None)], [("nothing", "none", [], 0.0)]
@@ -232,7 +232,10 @@ def measure_preference(model: Any, tokenizer: Any, folder: Path, raw: Path) -> l
     losses = np.array(
         [token_costs(model, tokenizer, texts, change, divergence=False)[0] for change in changes.values()]
     )
-    places = [("none", [], 0.0), *[("upper half, every fourth", list(each.layers), 1.0) for each in changes.values() if each]]
+    places = [
+        ("none", [], 0.0),
+        *[("upper half, every fourth", list(each.layers), 1.0) for each in changes.values() if each],
+    ]
     keys = [(name, *place) for name, place in zip(changes, places, strict=True)]
     np.savez_compressed(raw, keys=json.dumps(keys), share=share, odds=odds, losses=losses)
     answers = odds[:, len(PROMPTS) * len(names) :].reshape(len(odds), -1, 2) > 0.0
@@ -347,24 +350,24 @@ def steering(model: Any, tokenizer: Any, folder: Path) -> list[dict[str, Any]]:
         "gender": (gender(folder), jobs, (" he",), (" she",), held_out_texts(folder, 96)),
     }
     found = []
-    for concept, (given, prompts, high, low, texts) in tests.items():
+    for concept, (training, prompts, high, low, texts) in tests.items():
         ask = _Asked(model, tokenizer, prompts, high, low, texts)
         base = ask.measured(None)
         n_blocks = model.config.num_hidden_layers
         layers = [round(n_blocks * share) - 1 for share in (0.4, 0.53, 0.67)]
-        states = read_states(model, tokenizer, given.texts, layers=layers)
+        states = read_states(model, tokenizer, training.texts, layers=layers)
         for layer in layers:
             X = np.asarray(states[layer], dtype=np.float64)
             norms = np.linalg.norm(X, axis=1)
             ordinary = norms < 5.0 * np.median(norms)  # one sentence of SST-2 has a hundred times the usual norm
             for seed in range(STEER_SPLITS):
-                train = split(given.groups, seed) & ordinary
-                rows, y = X[train], given.labels[train]
+                train = split(training.groups, seed) & ordinary
+                rows, y = X[train], training.labels[train]
                 length = float(np.linalg.norm(rows[y == 1].mean(axis=0) - rows[y == 0].mean(axis=0)))
                 for method in STEERERS:
                     axis = np.random.default_rng(seed).normal(size=X.shape[1])
                     if method != "random":
-                        axis = direction(method, rows, y, given.groups[train])
+                        axis = direction(method, rows, y, training.groups[train])
                     change = LayerChange.along(axis / np.linalg.norm(axis) * length)
                     for strength in STEER_STRENGTHS[concept]:
                         effect, loss = ask.measured(Intervention("add", {layer: change}, strength))
@@ -507,20 +510,20 @@ def equal_effect(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int, str]
     found: dict[tuple[str, int, str], list[float]] = {}
     for (concept, layer, method, _), points in curves.items():
         effects, costs = np.array(points).T
-        wanted = STEER_EFFECT[concept]
-        reached = np.flatnonzero(effects >= wanted)
+        target = STEER_EFFECT[concept]
+        reached = np.flatnonzero(effects >= target)
         end = reached[0] + 1 if len(reached) else 0  # the first strength that reaches it, and the one before
-        cost = float(np.interp(wanted, effects[end - 2 : end], costs[end - 2 : end])) if end else np.nan
+        cost = float(np.interp(target, effects[end - 2 : end], costs[end - 2 : end])) if end else np.nan
         found.setdefault((concept, layer, method), []).append(cost)
     return {key: np.array(values) for key, values in found.items()}
 
 
 def tables() -> dict[str, str]:
     """Return the tables by the name the page gives them, from the numbers at hand."""
-    made = {"speed": _speed_table, "removal": _removal_tables, "steering": _steering_table}
-    made["removal_second"] = lambda found: {"states-removal-second": _removal_table(found)}
+    makers = {"speed": _speed_table, "removal": _removal_tables, "steering": _steering_table}
+    makers["removal_second"] = lambda found: {"states-removal-second": _removal_table(found)}
     found = {}
-    for name, make in made.items():
+    for name, make in makers.items():
         path = DOCS / f"states_{name}.json"
         if path.exists():
             found |= make(json.loads(path.read_text("utf-8")))
@@ -569,20 +572,22 @@ def _removal_table(found: Mapping[str, Any]) -> str:
 
 
 def _removal_tables(found: Mapping[str, Any]) -> dict[str, str]:
-    made = {"states-removal": _removal_table(found)}
+    tables_by_name = {"states-removal": _removal_table(found)}
     lines = ["| candidates | ρ | definitions: AUC | perplexity | within all bounds | chosen most often |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
     for among, halves in found["chosen"].items():
-        told = {name: np.array([half["reported_on"][name] for half in halves]) for name in ("rho", "kept", "cost")}
-        within = (np.abs(told["rho"]) <= 0.05) & (told["kept"] >= 0.9) & (told["cost"] < 0.03)
+        figures = {name: np.array([half["reported_on"][name] for half in halves]) for name in ("rho", "kept", "cost")}
+        within = (np.abs(figures["rho"]) <= 0.05) & (figures["kept"] >= 0.9) & (figures["cost"] < 0.03)
         numbers = [half["point"] for half in halves]
         best = found["points"][max(set(numbers), key=numbers.count)]
         forms = {"rho": "+.2f", "kept": ".2f", "cost": "+.1%"}
-        cells = [_spanned(told[name].mean(), np.quantile(told[name], [0.1, 0.9]), form) for name, form in forms.items()]
+        cells = [
+            _spanned(figures[name].mean(), np.quantile(figures[name], [0.1, 0.9]), form) for name, form in forms.items()
+        ]
         setting = f"{_remover(best)}; {best['where']}; strength {best['strength']:g}"
         cells += [f"{int(within.sum())} of {len(halves)}", setting]
         lines.append(f"| {among} | {' | '.join(cells)} |")
-    return made | {"states-removal-chosen": "\n".join(lines)}
+    return tables_by_name | {"states-removal-chosen": "\n".join(lines)}
 
 
 def _steering_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -631,28 +636,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--parts", default="remove,figures,steer")
     parser.add_argument("--raw", type=Path, default=Path("removal.npz"), help="what every point of a removal answered")
     parser.add_argument("--second", action="store_true", help="a second model: of a removal only what a table shows")
-    given = parser.parse_args(arguments)
-    if given.parts != "figures":
+    options = parser.parse_args(arguments)
+    if options.parts != "figures":
         from densray.states import load_model
 
-        loaded = load_model(given.model)
+        loaded = load_model(options.model)
         model, tokenizer = loaded.model, loaded.tokenizer
-    if "speed" in given.parts:
-        written(given.out / "states_speed.json", throughput(model, tokenizer, given.data, given.out / "states-speed"))
-    if "remove" in given.parts:
-        measure_removal(model, tokenizer, given.data, given.raw, shown=given.second)
-    if "figures" in given.parts:
-        path = given.out / ("states_removal_second.json" if given.second else "states_removal.json")
-        written(path, removal_figures(given.raw, choose=not given.second))
-    if "preference" in given.parts:
-        stayed = measure_preference(model, tokenizer, given.data, given.raw)
-        points = removal_figures(given.raw, choose=False)["points"]
+    if "speed" in options.parts:
         written(
-            given.out / f"states_preference{'_second' if given.second else ''}.json",
+            options.out / "states_speed.json", throughput(model, tokenizer, options.data, options.out / "states-speed")
+        )
+    if "remove" in options.parts:
+        measure_removal(model, tokenizer, options.data, options.raw, shown=options.second)
+    if "figures" in options.parts:
+        path = options.out / ("states_removal_second.json" if options.second else "states_removal.json")
+        written(path, removal_figures(options.raw, choose=not options.second))
+    if "preference" in options.parts:
+        stayed = measure_preference(model, tokenizer, options.data, options.raw)
+        points = removal_figures(options.raw, choose=False)["points"]
+        written(
+            options.out / f"states_preference{'_second' if options.second else ''}.json",
             [row | {"correct": share} for row, share in zip(points, stayed, strict=True)],
         )
-    if "steer" in given.parts:
-        written(given.out / "states_steering.json", steering(model, tokenizer, given.data))
+    if "steer" in options.parts:
+        written(options.out / "states_steering.json", steering(model, tokenizer, options.data))
 
 
 if __name__ == "__main__":

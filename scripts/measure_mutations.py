@@ -61,7 +61,7 @@ NAMED = (
     ("metrics.py", "sample.std(ddof=1)", "sample.std()"),
     ("metrics.py", "sample.size - 1, 0.975", "sample.size - 1, 0.95"),
 )
-#: The test files that are tried, beside the examples in the modules.
+#: The test files that are tried, in addition to the examples in the modules.
 TESTS = (
     *("test_pairs", "test_moments", "test_metrics", "test_axes_*", "test_debiasing_*", "test_groups", "test_streaming"),
     *("test_mean_difference", "test_rotations", "test_rotations_d*", "test_rotations_[hlsw]*"),
@@ -470,8 +470,8 @@ def sample(
         for place, change in enumerate(changes_in(path)[1]):
             if not any(text.startswith(f"{change.function}: {change.text}: ") for text in before):
                 possible.append((path, place))
-    drawn = random.Random(f"{area} {seed}").sample(range(len(possible)), min(TRIED[area], at_most, len(possible)))
-    for number in sorted(drawn):
+    numbers = random.Random(f"{area} {seed}").sample(range(len(possible)), min(TRIED[area], at_most, len(possible)))
+    for number in sorted(numbers):
         path, place = possible[number]
         tree, changes = changes_in(path)
         yield path, tree, changes[place]
@@ -498,10 +498,12 @@ def measure(
         REACHED.write_text(json.dumps(reach), "utf-8")
     import_libraries(reach["modules"])
     before = {row_key(row): row for one in known.values() for row in one["survivors"]}
-    drawn = [(area, *one) for area in areas for one in sample(area, seed, at_most, without)]
+    sampled = [(area, *one) for area in areas for one in sample(area, seed, at_most, without)]
     settled = {key: row for key, row in before.items() if row["reason"].startswith(SAME)}
-    keys = [(path, change.function, change.text) for _, path, _, change in drawn]
-    jobs = [one for one, key in zip(drawn, keys, strict=True) if not survivors or key in before.keys() - settled.keys()]
+    keys = [(path, change.function, change.text) for _, path, _, change in sampled]
+    jobs = [
+        one for one, key in zip(sampled, keys, strict=True) if not survivors or key in before.keys() - settled.keys()
+    ]
     if not survivors:
         kept["named"] = [try_named(*one, reach) for one in NAMED]
     with tempfile.TemporaryDirectory() as folder:
@@ -516,7 +518,7 @@ def measure(
             for number, (of, path, _, change) in enumerate(jobs)
             if of == area and number in unnoticed
         ]
-        tried = sum(of == area for of, *_ in drawn)
+        tried = sum(of == area for of, *_ in sampled)
         first = known[area]["killed_at_first"] if survivors and area in known else tried - len(rows)
         known[area] = {
             "possible": sum(len(changes_in(path)[1]) for _, path in sources([area])),
@@ -621,7 +623,14 @@ if __name__ == "__main__":
     parser.add_argument("--without", type=lambda text: text.split(","), default=[])
     parser.add_argument("--survivors", action="store_true")
     parser.add_argument("--reach", nargs="?", const="")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT / "src"))
-    measure(given.areas, given.seed, given.at_most, without=given.without, survivors=given.survivors, again=given.reach)
+    measure(
+        arguments.areas,
+        arguments.seed,
+        arguments.at_most,
+        without=arguments.without,
+        survivors=arguments.survivors,
+        again=arguments.reach,
+    )

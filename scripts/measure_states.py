@@ -503,23 +503,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--most", type=int, help="texts of each set to read")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="after which no further fit is begun")
-    given = parser.parse_args(arguments)
-    if given.act == "read":
+    options = parser.parse_args(arguments)
+    if options.act == "read":
         from densray.states import load_model
 
-        for named in given.models:
+        for named in options.models:
             name, _, folder = named.partition("=")
             loaded = load_model(folder, sentence_encoder=False)
-            read_sets(loaded.model, loaded.tokenizer, name, given.data, given.states, given.most)
-    elif given.act == "languages":
-        encode_languages(given.states, {"en": 1400, "de": 800, "fr": 800, "es": 800})
-    elif given.act == "draw":
+            read_sets(loaded.model, loaded.tokenizer, name, options.data, options.states, options.most)
+    elif options.act == "languages":
+        encode_languages(options.states, {"en": 1400, "de": 800, "fr": 800, "es": 800})
+    elif options.act == "draw":
         draw()
     else:
-        methods, out = (CONFIRMED, CONFIRMATION) if given.act == "confirm" else (METHODS, NUMBERS)
-        rows = gathered(fit_all(given.states, given.data, given.seconds, methods))
+        methods, out = (CONFIRMED, CONFIRMATION) if options.act == "confirm" else (METHODS, NUMBERS)
+        rows = gathered(fit_all(options.states, options.data, options.seconds, methods))
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-        (given.out or out).write_text(f"[\n{lines}\n]\n", "utf-8")
+        (options.out or out).write_text(f"[\n{lines}\n]\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def tables() -> dict[str, str]:
 
 
 def speed(what: str, machine: str = "") -> tuple[str, str]:
-    """Return the last figure of that name in the results of the benchmarks, and the note beside it."""
+    """Return the last figure of that name in the results of the benchmarks, and its note."""
     parts = [part for part in SPEED.read_text("utf-8").split("\n## ") if part.startswith(machine)]
     lines = [line.split(" | ") for part in parts for line in part.splitlines() if line.startswith(f"| {what} |")]
     return lines[-1][1], lines[-1][4].removesuffix(" |")

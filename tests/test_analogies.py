@@ -76,7 +76,7 @@ def test_bad_files_name_the_line_and_the_text(tmp_path: Path, text: str, message
 @pytest.mark.parametrize(
     "text", ["good\t1\nbad\t-1\n", "word,label\ngood,1\nfine,1\nbad,0\nvile,0\n", "good pos\nbad neg\n", "a 0.5\n"]
 )
-def test_a_lexicon_is_no_set_of_analogies_and_numbers_may_be(tmp_path: Path, text: str) -> None:
+def test_a_lexicon_is_rejected_as_analogies_but_numbers_are_accepted(tmp_path: Path, text: str) -> None:
     with pytest.raises(AnalogyError, match="a lexicon, to fit an axis from"):
         AnalogySet.read(write(tmp_path, text))
     assert len(AnalogySet.read(write(tmp_path, "one 1\ntwo 2\n"))["set"]) == 2

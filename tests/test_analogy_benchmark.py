@@ -147,7 +147,7 @@ def test_lower_case_sets_find_words_in_upper_case_and_others_do_not() -> None:
     assert evaluate_analogies(space, mixed, "3cosavg").categories[0].pairs == 2
 
 
-def test_categories_that_cannot_be_asked_are_named_and_the_others_go_on(tiny: WordSpace) -> None:
+def test_unusable_categories_are_named_and_the_others_are_evaluated(tiny: WordSpace) -> None:
     analogies = AnalogySet.from_pairs(
         {
             "whole": [(f"l{i}", f"r{i}") for i in range(6)],

@@ -122,7 +122,7 @@ def test_nothing_of_the_size_of_the_vocabulary_comes_to_the_host(
     assert max(max(shape) for shape in brought) < len(small) / 2
 
 
-def test_other_vectors_stand_for_those_of_the_space(small: WordSpace, rows: Rows, family: AnalogySet) -> None:
+def test_other_vectors_replace_those_of_the_space(small: WordSpace, rows: Rows, family: AnalogySet) -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     shuffled = torch.asarray(np.random.default_rng(0).permutation(rows))
     assert evaluate_analogies(small, family, vectors=shuffled).micro < 0.2

@@ -125,7 +125,7 @@ def test_methods_of_two_classes_learn_scores_split_at_their_median():
     assert found.trial("logistic").tau > 0.3
 
 
-def test_a_method_that_fails_says_why_and_the_others_go_on(monkeypatch):
+def test_a_failing_method_gives_its_reason_and_the_others_continue(monkeypatch):
     fit = LinearRotation.fit
 
     def failing(rotation, *arguments, **options):

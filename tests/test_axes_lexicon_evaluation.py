@@ -157,7 +157,9 @@ def test_fifty_words_are_enough_for_ridge_to_be_level_with_the_svm(googlenews: W
 
 
 @pytest.mark.parametrize("size", [50, 100])
-def test_few_words_of_an_emotion_are_no_trap_for_ridge(googlenews: WordSpace, data_folder: Path, size: int) -> None:
+def test_ridge_is_as_good_as_others_on_few_words_of_an_emotion(
+    googlenews: WordSpace, data_folder: Path, size: int
+) -> None:
     """The former rule (one standard error, a fixed share of the largest eigenvalue) lost 0.01 here, on all emotions."""
     lexicon = _emotion(data_folder, "sadness")
     methods = ["ridge", "mean-difference", "logistic"]
@@ -215,7 +217,7 @@ def test_one_name_is_one_method_everywhere() -> None:
         np.testing.assert_allclose(fitted, measured)
 
 
-def test_the_median_at_which_scores_are_split_is_told():
+def test_a_note_names_the_median_that_splits_scores():
     generator = np.random.default_rng(0)
     words = [f"w{number}" for number in range(60)]
     scores = generator.normal(size=60)

@@ -70,7 +70,7 @@ def test_words_that_moved_are_found_and_no_others() -> None:
     assert np.std(found.ratio[others]) == pytest.approx(1.0, abs=0.15)
 
 
-def test_where_nothing_moved_hardly_any_word_is_said_to_have() -> None:
+def test_at_most_two_words_are_reported_as_moved_if_none_moved() -> None:
     first, second = two_spaces()
     assert compare_spaces(first, second, seeds_of(first, 100)).n_moved <= 2
 
@@ -111,7 +111,7 @@ def test_only_seeds_of_both_spaces_count_where_one_list_serves_both() -> None:
     assert found.n_words == len(WORDS) - 1
 
 
-def test_it_is_told_in_words_and_in_tables() -> None:
+def test_a_space_comparison_gives_a_text_and_tables() -> None:
     first, second = two_spaces(moved=4.0)
     found = compare_spaces(first, second, seeds_of(first, 100), n_words=5)
     assert "1,500 words of “then” and “now” correlate at 0.9" in found.text()
@@ -201,7 +201,7 @@ def test_ten_pairs_are_enough_and_a_pair_given_twice_counts_once() -> None:
     )
 
 
-def test_what_is_said_depends_on_the_correlation_and_on_whose_seeds_they_are() -> None:
+def test_the_text_depends_on_the_correlation_and_the_source_of_the_seeds() -> None:
     first, second = two_spaces()
     lexicon = seeds_of(first, 60)
     found = compare_spaces(first, second, lexicon, n_words=3)

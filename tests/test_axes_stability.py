@@ -90,7 +90,7 @@ def test_the_figure_shows_every_method() -> None:
     assert [table.title for table in result.tables()] == ["Mean of Kendall τ", "Standard deviation of Kendall τ"]
 
 
-def test_words_set_aside_are_told() -> None:
+def test_words_set_aside_are_recorded() -> None:
     space, lexicon = planted_space()
     larger = Lexicon([*lexicon.items(), ("odd", 1), ("odd", -1)])
     result = evaluate_stability(space, larger, methods=["mean-difference"], sizes=[16], n_samples=2)

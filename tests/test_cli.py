@@ -255,7 +255,7 @@ def axis(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_what_will_be_written_is_said_before_anything_is_computed(
+def test_a_terminal_shows_the_output_path_before_the_computation(
     name: str, axis: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:

@@ -164,7 +164,7 @@ def test_an_axis_may_be_used_on_another_space_on_demand(files: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("command", ["fit", "diagnose", "induce"])
-def test_what_was_left_out_and_what_auto_means_is_told(
+def test_words_left_out_and_the_method_behind_auto_are_reported(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     words = (files / "lexicon.tsv").read_text()
@@ -314,7 +314,7 @@ def _lists(files: Path, folder: Path) -> list[str]:
     return ["--high", str(folder / "high.txt"), "--low", ", ".join(low)]
 
 
-def test_two_lists_stand_for_a_lexicon(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_lists_replace_a_lexicon(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lists, space = _lists(files, tmp_path), str(files / "space.txt")
     by_file = run_for_json(capsys, "diagnose", space, str(files / "lexicon.tsv"), *QUICK)
     by_lists = run_for_json(capsys, "diagnose", space, *lists, *QUICK)
@@ -346,7 +346,7 @@ def test_two_lists_stand_for_a_lexicon(files: Path, tmp_path: Path, capsys: pyte
         (["lexicon.tsv", "--label-names", "one"], "--label-names one has 1 names"),
     ],
 )
-def test_lists_that_are_no_two_lists_are_refused(
+def test_anything_but_two_lists_is_refused(
     files: Path, capsys: pytest.CaptureFixture[str], options: list[str], says: str
 ) -> None:
     given = [str(files / each) if each == "lexicon.tsv" else each for each in options]
@@ -354,7 +354,7 @@ def test_lists_that_are_no_two_lists_are_refused(
     assert says in capsys.readouterr().err
 
 
-def test_options_that_find_an_axis_are_refused_beside_one_that_is_found(
+def test_options_that_fit_an_axis_are_refused_with_a_saved_axis(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     axis, space = str(tmp_path / "axis.safetensors"), str(files / "space.txt")
@@ -485,7 +485,9 @@ def test_several_lexicons_give_the_macro_mean(labelled: Path, capsys: pytest.Cap
 
 
 @pytest.mark.filterwarnings("default")  # a warning becomes a line on stderr, not an error
-def test_a_test_lexicon_inside_training_is_said_on_stderr(labelled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_test_lexicon_inside_training_is_reported_on_stderr(
+    labelled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     arguments = [
         "evaluate",
         "lexicon",
@@ -568,7 +570,7 @@ def test_a_table1_of_no_lines_is_refused_with_what_it_needs(
     assert "densray data fetch bwk" in said
 
 
-def test_table1_puts_a_users_french_space_beside_the_paper(data_folder: Path) -> None:
+def test_table1_compares_a_users_french_space_with_the_paper(data_folder: Path) -> None:
     lexicon = load_lexicon("feel")
     accented = [word for word in lexicon.words if not word.isascii()][:300]
     vectors = np.random.default_rng(0).normal(size=(300, 5)).astype(np.float32)

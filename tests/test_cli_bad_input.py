@@ -81,7 +81,7 @@ def test_a_folder_that_takes_no_file_is_refused_before_any_work(capsys: pytest.C
     assert "cannot write in /proc" in refused(["demo", "-o", "/proc/report.html"], capsys)
 
 
-def test_a_full_disk_told_by_polars_is_told_as_such(tmp_path: Path) -> None:
+def test_a_full_disk_reported_by_polars_is_named_in_the_error(tmp_path: Path) -> None:
     target = tmp_path / "out.parquet"
     target.write_text("old")
     with (
@@ -106,7 +106,7 @@ def densray(
     return subprocess.run(["bash", "-c", f"{before}{call}{after}"], capture_output=True, env=environment, check=False)
 
 
-def test_a_reader_that_leaves_early_is_no_error() -> None:
+def test_a_reader_that_leaves_early_causes_no_error() -> None:
     ended = densray("data", "list", "--json", before="set -o pipefail; ", after=" | head -1")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"[\n", b"")
 
@@ -203,9 +203,7 @@ def axis(folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
 
 
 @pytest.mark.parametrize("content", ["good\t1\n", "", "P"])
-def test_a_file_that_is_no_axis_is_called_just_that(
-    content: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_list_is_reported_as_not_a_saved_axis(content: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "list.txt").write_text(content)
     line = refused(["rotate", folder / "space.densray", folder / "list.txt", "-o", folder / "out.bin"], capsys)
     assert "list.txt is not a saved axis" in line
@@ -318,7 +316,7 @@ def test_advice_is_given_in_options_and_following_it_helps(folder: Path, capsys:
     assert run([*map(str, fitting), "--no-judge"]) == 0
 
 
-def test_three_columns_are_told_apart_by_a_first_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_header_distinguishes_three_columns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = "".join(f"{word}\tnoun\t{number}\n" for number, word in enumerate(WORDS))
     fitting: list[str | Path] = [
         "fit",
@@ -466,7 +464,7 @@ def run_quietly(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str
 
 
 @pytest.mark.parametrize("case", FILES)
-def test_a_file_that_is_no_space_is_named_and_nothing_is_written(
+def test_a_file_without_a_space_is_named_and_nothing_is_written(
     case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, content = FILES[case]
@@ -483,14 +481,14 @@ def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04broken", pickle.dumps([1]), _pickled(), _bare()])
-def test_a_file_that_is_no_axis_is_named(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_without_an_axis_is_named(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "axis.safetensors").write_bytes(content)
     arguments = ["rotate", "googlenews-26k", str(tmp_path / "axis.safetensors"), "-o", str(tmp_path / "out.bin")]
     assert "axis.safetensors" in run_quietly(arguments, capsys)
     assert [path.name for path in tmp_path.iterdir()] == ["axis.safetensors"]
 
 
-def test_an_archive_of_other_things_is_no_axis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_archive_of_other_things_is_refused_as_an_axis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with zipfile.ZipFile(tmp_path / "axis.safetensors", "w") as archive:
         archive.writestr("notes.txt", "hello")
     arguments = ["erase", "googlenews-26k", str(tmp_path / "axis.safetensors"), "-o", str(tmp_path / "out.bin")]

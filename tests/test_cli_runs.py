@@ -71,7 +71,7 @@ def interrupt(arguments: list[str], *, parts: int, by: int = signal.SIGINT) -> s
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_a_killed_evaluation_ends_at_once_and_goes_on_to_the_same_bits(
+def test_a_killed_evaluation_ends_at_once_and_resumes_to_the_same_bits(
     folder: Path, capsys: pytest.CaptureFixture[str], by: signal.Signals
 ) -> None:
     said = interrupt(LEXICON, parts=2, by=by)
@@ -206,7 +206,7 @@ def test_an_interruption_says_what_is_kept(folder: Path) -> None:
         (["evaluate", "bias", "-r", "densray-unit,mean-difference", "--json"], 1),
     ],
 )
-def test_every_long_command_goes_on(folder: Path, arguments: list[str], parts: int) -> None:
+def test_every_long_command_resumes(folder: Path, arguments: list[str], parts: int) -> None:
     assert "kept: the same command resumes from there" in interrupt(arguments, parts=parts)
     answers = []
     for said in ("taken from an interrupted run", ""):

@@ -179,7 +179,7 @@ def test_a_command_outside_its_group_is_named_with_it(
     assert capsys.readouterr().err == f"densray: There is no command '{typed}'. Use densray model {meant}.\n"
 
 
-def test_a_full_disk_keeps_what_is_finished_and_the_same_command_goes_on(
+def test_a_full_disk_keeps_finished_parts_and_the_same_command_resumes(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "TEXTS_PER_BLOCK", 16)
@@ -633,7 +633,7 @@ def test_a_strength_that_is_too_large_stays_in_the_table(
 
 
 @pytest.mark.slow
-def test_definitions_that_cannot_be_halved_are_told(
+def test_definitions_that_cannot_be_halved_are_an_error(
     trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(trained)

@@ -204,7 +204,7 @@ def test_column_names_that_occur_twice_are_refused(twice: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "dim_"])
 @pytest.mark.parametrize("other", ["id", "rank1"])
-def test_columns_beside_numbered_ones_are_no_dimensions(prefix: str, other: str) -> None:
+def test_columns_next_to_numbered_ones_are_not_dimensions(prefix: str, other: str) -> None:
     import pandas
     import polars
 

@@ -227,7 +227,7 @@ def test_fetch_downloads_once_into_the_data_folder(server: Server, folder: Path,
     assert len(server.asked) == 1
 
 
-def test_a_set_of_several_files_is_a_folder_and_goes_on_where_it_stopped(
+def test_a_set_of_several_files_is_a_folder_and_its_download_resumes(
     server: Server, folder: Path, known: dict[str, DataSet]
 ) -> None:
     files = [DataFile(f"lexicons/planets/{n}.txt", server.url(f"{n}.txt"), size) for n, size in (("in", 5), ("out", 4))]
@@ -351,7 +351,7 @@ def test_what_a_killed_process_had_unpacked_goes_with_the_next_run(tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "a.zip"]
 
 
-def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "p.zip").write_bytes(b"<html>moved</html>")
     with pytest.raises(DataError, match="is not a sound zip archive"):
         unpack(tmp_path / "p.zip", tmp_path / "planets")
@@ -366,7 +366,7 @@ def test_a_damaged_archive_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["p.zip"]
 
 
-def test_without_a_folder_of_ones_own_the_cache_is_used_and_the_variable_named(
+def test_without_a_data_folder_the_cache_is_used_and_the_variable_named(
     server: Server, folder: Path, known: dict[str, DataSet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DENSRAY_DATA")

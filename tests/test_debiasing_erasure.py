@@ -254,7 +254,7 @@ def test_leace_takes_rows_of_any_numbers_and_refuses_what_are_none() -> None:
 
 
 @pytest.mark.parametrize("keeps", [False, True])
-def test_leace_beside_others_is_leace_in_the_mean_of_the_covariances(keeps: bool) -> None:
+def test_leace_with_other_rows_is_leace_in_the_mean_of_the_covariances(keeps: bool) -> None:
     """With W the inverse root of the (shrunk) mean of covariances: x - (x - x̄) W l (W⁻¹ u)ᵀ / l·u."""
     torch, theirs = pytest.importorskip("torch"), pytest.importorskip("concept_erasure.shrinkage")
     random = np.random.default_rng(3)
@@ -304,7 +304,7 @@ def test_leace_leaves_alone_what_does_not_vary(shrinkage: bool) -> None:
     np.testing.assert_allclose(erased[:, 3], 7.0, atol=1e-6)
 
 
-def test_leace_beside_others_takes_few_rows_of_many_dimensions_and_names_labels_that_do_not_fit() -> None:
+def test_leace_with_other_rows_accepts_few_rows_of_many_dimensions_and_names_bad_labels() -> None:
     random = np.random.default_rng(6)
     rows, others, kept = (random.normal(size=(n, 40)) for n in (8, 9, 7))
     z, k = np.tile([1.0, -1.0], 4), np.arange(7.0)

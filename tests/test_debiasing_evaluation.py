@@ -202,7 +202,7 @@ def test_the_embedded_concept_carries_the_published_lists() -> None:
         (("anchors = [", "anchors = [["), "is not a TOML file"),
     ],
 )
-def test_what_is_wrong_with_a_concept_file_is_said(concept_file: Path, change: tuple[str, str], message: str) -> None:
+def test_an_invalid_concept_file_names_its_problem(concept_file: Path, change: tuple[str, str], message: str) -> None:
     concept_file.write_text(concept_file.read_text("utf-8").replace(*change, 1), "utf-8")
     with pytest.raises(TaskError, match=message):
         load_concept(concept_file)

@@ -31,7 +31,7 @@ def test_null_space_projection_leaves_nothing_a_linear_classifier_finds_in_unsee
     assert after < 0.6
 
 
-def test_null_space_projection_stops_where_words_cannot_be_told_apart() -> None:
+def test_null_space_projection_stops_once_words_are_inseparable() -> None:
     google = load_space("googlenews-26k", normalize=True)
     aligned = load_lexicon("gender").align(google)
     order = np.random.default_rng(0).permutation(len(aligned.y))
@@ -47,7 +47,7 @@ def test_null_space_projection_stops_where_words_cannot_be_told_apart() -> None:
         assert np.allclose(inlp(aligned.X, aligned.y, found.rank).span, found.span)
 
 
-def test_a_linear_classifier_is_asked_whether_rows_can_be_told_apart() -> None:
+def test_a_linear_classifier_decides_whether_rows_are_separable() -> None:
     random = np.random.default_rng(0)
     X, y = random.normal(size=(80, 2)), np.tile([1.0, -1.0], 40)
     ring = np.where(np.linalg.norm(X, axis=1) > 1.1, 1.0, -1.0)
@@ -96,7 +96,7 @@ def is_above_chance_by_hand(X: NDArray[np.float64], y: NDArray[np.float64], spli
     return float(binomtest(hits, tested, larger / tested, alternative="greater").pvalue)
 
 
-def test_rows_are_told_apart_where_chance_has_less_than_five_in_a_hundred() -> None:
+def test_rows_are_separable_if_chance_is_below_five_percent() -> None:
     counted = {False: 0, True: 0}
     for seed in range(24):
         random = np.random.default_rng(seed)
@@ -131,7 +131,7 @@ def test_from_a_thousand_words_on_one_fifth_is_left_out(n: int, monkeypatch: pyt
     assert fitted == ([800] if n == 1000 else [799, 799, 799, 799, 800])
 
 
-def test_one_axis_is_removed_even_where_words_cannot_be_told_apart() -> None:
+def test_one_axis_is_removed_even_if_words_are_inseparable() -> None:
     random = np.random.default_rng(0)
     X, y = random.normal(size=(60, 4)), np.tile([1.0, -1.0], 30)
     assert not _is_above_chance(X, y)  # the control

@@ -160,7 +160,7 @@ def test_common_words_are_the_first_but_for_the_excluded(googlenews):
 
 
 @pytest.mark.slow
-def test_a_concept_of_ones_own_words_is_measured_whole_or_says_why_not():
+def test_a_concept_of_own_words_has_numbers_or_reasons():
     """A language the bundled sets do not know: numbers where words are, reasons elsewhere, and no failure."""
     random = np.random.default_rng(0)
     words = [f"wort{number}" for number in range(80)]

@@ -165,7 +165,7 @@ def test_a_file_loses_the_concept_block_by_block_like_a_space(tmp_path: Path) ->
         SPACE.erased(erasure, equalize=[("w0", "y")])
 
 
-def test_a_rotation_can_stand_for_its_erasure() -> None:
+def test_a_rotation_can_replace_its_erasure() -> None:
     aligned = LEXICON.align(SPACE)
     rotation = DensRay(1, normalize_differences=True).fit(aligned.X, aligned.y)
     assert np.array_equal(SPACE.erased(rotation).vectors, SPACE.erased(rotation).vectors)
@@ -247,7 +247,7 @@ def test_leace_of_columns_of_unlike_size_that_hide_the_labels_is_that_of_its_aut
     assert np.abs(y @ found).max() < 1e-8
 
 
-def test_leace_beside_others_erases_the_labels_and_moves_the_others_less() -> None:
+def test_leace_with_other_rows_erases_the_labels_and_moves_the_others_less() -> None:
     random = np.random.default_rng(0)
     X, K = random.normal(size=(300, 8)), random.normal(size=(200, 8))
     others = random.normal(size=(400, 8)) * np.array([5.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])

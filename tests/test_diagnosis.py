@@ -36,7 +36,7 @@ def test_a_mislabelled_seed_is_found_by_the_others() -> None:
         assert found.contradictions[0]["agreement"] < 0.05
 
 
-def test_refits_are_capped_and_said() -> None:
+def test_refits_are_capped_and_reported() -> None:
     space, lexicon = planted_space(200)
     found = diagnose(space, lexicon, method="svm", max_refits=7, n_permutations=9, n_resamples=5)
     assert found.influence == "leave-one-out, refits of 7 of 100 seeds"
@@ -133,7 +133,7 @@ def test_the_advised_number_of_seeds_brings_an_axis_to_the_next_grade(seed: int)
     assert found(math.ceil(totals[1])).verdict.grade in ("fair", "good")
 
 
-def test_an_axis_that_is_turned_round_is_said_to_be() -> None:
+def test_a_reversed_axis_is_reported() -> None:
     found = {**GOOD, "auc": 0.15, "auc_low": 0.1, "p_value": 1.0, "reliability": 0.3}
     turned = judge(**{**found, "auc_high": 0.2})
     assert "unseen words lie on the wrong side" in turned.line

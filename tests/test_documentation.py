@@ -436,7 +436,7 @@ def named(text: str) -> set[str]:
         ("CHANGELOG.md", r"Long runs can be interrupted:(.*?)keep finished parts"),
     ],
 )
-def test_exactly_the_commands_that_resume_are_said_to(page: str, sentence: str) -> None:
+def test_the_documented_commands_that_resume_are_exactly_those_that_do(page: str, sentence: str) -> None:
     found = re.search(sentence, (DOCUMENTS.parent / page).read_text("utf-8"), flags=re.DOTALL)
     assert found is not None
     resume = {name for name in COMMANDS if any("--fresh" in parameter.opts for parameter in COMMANDS[name].params)}

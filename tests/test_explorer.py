@@ -46,7 +46,7 @@ class TestTheViewAsAnAddress:
     def test_an_untouched_view_has_an_empty_address(self):
         assert Settings().to_query() == {}
 
-    def test_names_that_are_no_setting_are_ignored_in_an_address_and_refused_in_code(self):
+    def test_unknown_settings_are_ignored_in_an_address_and_refused_in_code(self):
         view = Settings.from_query({"evil": "x", "method": "svm"})
         assert view["method"] == "svm"
         assert "evil" not in view
@@ -64,7 +64,7 @@ class TestTheViewAsAnAddress:
         assert "\n" not in line
         assert AxisChoice.from_text(line) == choice
 
-    def test_a_line_that_is_no_axis_is_none(self):
+    def test_a_line_without_an_axis_gives_none(self):
         assert AxisChoice.from_text("rubbish") is None
         assert AxisChoice.from_text("") is None
 
@@ -105,7 +105,7 @@ class TestWordsFromThePage:
         path.write_bytes(b"")
         assert path.parent == tmp_path
 
-    def test_half_a_character_is_no_word(self):
+    def test_half_a_character_is_not_a_word(self):
         with pytest.raises(LexiconError, match=r"'\\ud800' .* is not a word"):
             lexicon_of_upload("mine.json", b'{"\\ud800": 1, "bad": -1}')
 
@@ -133,11 +133,11 @@ class TestWordsFromThePage:
             (b"<html><body>", "a web page"),
         ],
     )
-    def test_a_file_of_another_kind_is_told_by_its_kind(self, content, kind):
+    def test_a_file_of_another_kind_is_named_by_its_kind(self, content, kind):
         with pytest.raises(LexiconError, match=f"mine.csv(: this)? seems to be {kind}"):
             lexicon_of_upload("mine.csv", content)
 
-    def test_columns_and_encoding_of_an_upload_can_be_said(self):
+    def test_columns_and_encoding_of_an_upload_can_be_chosen(self):
         unknown = "слово;1\nхорошо;-1\n".encode("cp1251")
         with pytest.raises(LexiconError, match="choose its encoding in the sidebar, under “How the file is read”"):
             lexicon_of_upload("w.csv", unknown)
@@ -158,7 +158,7 @@ class TestWordsFromThePage:
         with pytest.raises(LexiconError, match="has 3 names"):
             lexicon_of_upload("my_words.csv", content, label_names="a, b, c")
 
-    def test_words_are_found_in_any_case_and_the_others_told(self):
+    def test_words_are_found_in_any_case_and_the_others_returned(self):
         space = WordSpace(["nurse", "New York"], [[1, 0], [0, 1]])
         assert find_words("Nurse, new york, nurse, xyzzy", space) == (["nurse", "New York"], ["xyzzy"])
 
@@ -290,11 +290,11 @@ class TestTheGuard:
         assert answer(usual, port=80)[0] == "application"
         assert answer(usual)[0] == "guard"
 
-    def test_a_socket_without_an_origin_is_no_page(self):
+    def test_a_socket_without_an_origin_is_rejected(self):
         assert answer({"host": "127.0.0.1:8501"}, kind="websocket")[0] == "guard"
         assert answer({}, kind="websocket")[0] == "guard"
 
-    def test_the_first_page_is_found_by_its_name_and_a_page_there_is_not_is_told(self):
+    def test_the_first_page_opens_by_its_name_and_a_missing_page_is_reported(self):
         async def application(scope, receive, send):
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
@@ -314,7 +314,7 @@ class TestTheGuard:
         for path in ("/map", "/", "/_stcore/health", "/map/_stcore/health"):
             assert ask(path)[0] == 200
 
-    def test_browsers_are_told_to_load_nothing_from_outside_and_to_frame_it_nowhere(self):
+    def test_the_policy_forbids_outside_resources_and_frames(self):
         policy = answer(OURS)[2]["content-security-policy"]
         assert "default-src 'self'" in policy
         assert "frame-ancestors 'none'" in policy
@@ -371,7 +371,7 @@ def listeners(port: int) -> set[str]:
 
 
 class TestTheAxisPage:
-    def test_charts_have_names_and_nothing_is_said_in_the_terminal(self, caplog):
+    def test_charts_have_names_and_the_terminal_stays_silent(self, caplog):
         page = open_page()
         charts = [chart.proto for chart in page.get("vega_lite_chart")]
         assert len(charts) >= 3
@@ -434,7 +434,7 @@ class TestTheAxisPage:
         assert not page.error or "Trust" in texts(page.error)
         assert "8" in [tile.value for tile in page.metric]
 
-    def test_several_words_are_found_in_any_case_with_errors_and_neighbours_and_the_others_told(self):
+    def test_several_words_in_any_case_have_errors_and_neighbours_and_missing_ones_are_named(self):
         page = open_page(words="Wonderful, NURSE, queenn")
         rows = next(frame.value for frame in page.dataframe if "standard_error" in frame.value)
         assert list(rows["word"]) == ["wonderful", "nurse"]

@@ -83,7 +83,7 @@ class TestAsk:
         assert page.header[0].value == "uncle → aunt"
         assert "“auntt” is not in the space" in texts(open_page("analogies", expected="auntt").warning)
 
-    def test_many_pairs_are_learned_from_beside_the_page_with_the_same_answers(self, googlenews, monkeypatch):
+    def test_many_pairs_are_learned_in_the_background_with_the_same_answers(self, googlenews, monkeypatch):
         from densray.explorer.views import analogies
 
         steps, show_step = [], analogies.show_step

@@ -101,7 +101,7 @@ def test_a_long_step_shows_its_progress_and_can_be_cancelled(visitor):
     assert "Trust:" not in visitor.text
 
 
-def test_an_address_of_no_page_is_told(visitor):
+def test_an_address_without_a_page_is_reported(visitor):
     visitor.go("nosuch")
     visitor.page.get_by_text("There is no page “nosuch” here; this is Axis.").wait_for()
     visitor.follow("Map")
@@ -120,7 +120,7 @@ def test_script_in_a_word_list_is_shown_as_text(visitor):
 @pytest.mark.parametrize(
     "word", ["HTTP://evil.example/y", "https://evil.example", "www.evil.example", "me@evil.example"]
 )
-def test_an_address_in_a_word_is_no_link(visitor, word):
+def test_an_address_in_a_word_is_not_a_link(visitor, word):
     visitor.go(f"?words={word}")
     visitor.until(lambda: word in visitor.text.replace("\u2060", ""))
     assert visitor.page.locator("a[href*='//evil'], a[href*='//www.evil'], a[href^='mailto']").count() == 0

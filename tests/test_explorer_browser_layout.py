@@ -214,7 +214,7 @@ _CROWD = """() => {
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_the_middle_of_the_whole_map_is_no_blot_and_has_no_labels(chrome, address, width):
+def test_the_middle_of_the_whole_map_stays_readable_and_has_no_labels(chrome, address, width):
     image = pytest.importorskip("PIL.Image", reason="pictures are read by pillow")
     visitor = Visitor(chrome, address)
     visitor.go("map").resize(width)

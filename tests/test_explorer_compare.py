@@ -31,7 +31,7 @@ class TestThePage:
         assert list(found.values()) == sorted(found.values(), reverse=True)
         assert page.multiselect(key="setting methods").value == list(QUICK_METHODS)
 
-    def test_the_best_is_put_beside_the_method_farthest_from_it(self):
+    def test_the_best_method_is_compared_with_the_farthest(self):
         page = open_page("compare")
         best = next(iter(tried(page)))
         assert page.selectbox(key="setting first_method").value == best
@@ -100,7 +100,7 @@ class TestThePage:
         assert said in texts(page.error)
         assert not page.exception
 
-    def test_names_that_are_no_methods_are_ignored_and_none_is_asked_for(self):
+    def test_unknown_methods_are_ignored_and_an_empty_choice_asks_for_one(self):
         page = open_page("compare", methods="<script>,densrey")
         assert page.multiselect(key="setting methods").value == list(QUICK_METHODS)
         page.multiselect(key="setting methods").set_value([]).run()

@@ -106,7 +106,7 @@ def test_where_the_model_is_missing_the_rest_is_shown(planted):
     assert len(page.table) == 3
 
 
-def test_a_missing_extra_is_told_with_the_command(planted, monkeypatch):
+def test_a_missing_extra_is_reported_with_its_command(planted, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     layers.use(planted)
     page = open_page("layers", **QUICK)
@@ -114,7 +114,7 @@ def test_a_missing_extra_is_told_with_the_command(planted, monkeypatch):
     assert 'pip install "densray[models]"' in texts(page.error)
 
 
-def test_a_text_of_ones_own_is_coloured_token_by_token(tiny):
+def test_an_entered_text_is_coloured_token_by_token(tiny):
     layers.use(States.open(tiny / "states"))
     page = open_page("layers", own_text="the <b> nurse", layer="1", **QUICK)
     page.button[-1].click().run(timeout=60)
@@ -165,7 +165,7 @@ def test_a_model_with_other_weights_is_refused(tiny, tmp_path):
     assert "has other weights" in texts(page.error)
 
 
-def test_a_folder_of_states_opens_beside_the_embedded_space(tiny):
+def test_a_folder_of_states_opens_with_the_embedded_space(tiny):
     assert _opened_states([str(tiny / "states")]) == ["googlenews-26k"]
     assert layers.is_open()
     assert _opened_states(["vectors.bin", str(tiny / "states")]) == ["vectors.bin"]

@@ -196,7 +196,7 @@ class TestAxesToChooseFrom:
         }  # fmt: skip
         assert "name" not in page.query_params
 
-    def test_two_axes_of_one_name_are_told_apart(self):
+    def test_two_axes_of_one_name_have_distinct_titles(self):
         twin = AxisChoice("gender", "lists", high="king prince duke", low="queen princess duchess")
         page = open_page("map", axes=twin.to_text(), x="pinned gender", y="gender", points="500")
         found = points(page)
@@ -218,7 +218,7 @@ class TestAxesToChooseFrom:
         assert len(kept) == MAX_PINNED
         assert "a0" not in kept
 
-    def test_an_current_axis_that_is_none_does_not_spoil_others(self):
+    def test_an_empty_current_axis_does_not_affect_other_axes(self):
         page = open_page("map", high="", x="hu-liu", y="gender", points="500")
         assert not page.error
         assert len(points(page)) == 500
@@ -333,7 +333,7 @@ class TestPacking:
         assert -1 < low < -0.9
         assert 0.9 < high < 1.1
 
-    def test_words_and_scores_of_different_lengths_are_told(self):
+    def test_words_and_scores_of_different_lengths_are_an_error(self):
         with pytest.raises(TaskError, match=r"“up” has scores of shape \(3,\).*a map of 2 words"):
             pack_map(pack_words(["a", "b"]), axis([1, 2]), axis([1, 2, 3], "up"))
 
@@ -345,7 +345,7 @@ class TestPacking:
         with pytest.raises(TaskError, match="2 of 3 scores on “up” are not finite"):
             pack_map(pack_words(["a", "b", "c"]), axis([1, 2, 3]), axis([1, np.nan, np.inf], "up"))
 
-    def test_a_mark_outside_the_map_is_told(self):
+    def test_a_mark_outside_the_map_is_an_error(self):
         with pytest.raises(TaskError, match="word 2 is to be marked; the map has words 0 to 1"):
             pack_map(pack_words(["a", "b"]), axis([1, 2]), axis([1, 2]), marked=[2])
 

@@ -129,7 +129,7 @@ class TestPage:
         assert not page.exception
         assert tile(page, "Ceiling").value != "–"
 
-    def test_a_file_that_is_no_table_says_what_it_is(self):
+    def test_the_kind_of_a_file_that_is_not_a_table_is_named(self):
         assert "seems to be a list of words" in texts(upload(b"one\ntwo\n").error)
 
     def test_items_of_several_words_can_have_the_mean_of_their_words(self):

@@ -44,7 +44,7 @@ class TestThePage:
         assert gaps["densray-unit", "5"] < gaps["densray-unit", "1"] < 0.8 * gaps["random", "1"]
 
     @pytest.mark.slow
-    def test_anchors_and_words_of_ones_own_go_into_the_address(self):
+    def test_entered_anchors_and_words_go_into_the_address(self):
         page = open_page("remove", **GENDER)
         page.text_input(key="setting anchors").set_value("boy, girl").run()
         page.selectbox(key="setting neutral_from").set_value("list").run()
@@ -62,7 +62,7 @@ class TestThePage:
         assert not page.error
         assert "Lean towards wonderful or horrible" in measured(page)
 
-    def test_an_unknown_word_to_keep_is_told_and_many_are_a_file_for_the_command(self):
+    def test_an_unknown_word_to_keep_is_named_and_many_become_a_file_for_the_command(self):
         page = open_page("remove", **GENDER, keep="Queen, xyzzy")
         assert "“xyzzy” is not in the space." in texts(page.warning)
         assert "--keep queen " in page.code[0].value
@@ -81,7 +81,7 @@ class TestThePage:
         before, after = measured(page)["Lean towards man or woman"]
         assert after == before
 
-    def test_axes_beyond_the_signal_are_told_in_words_of_the_page(self):
+    def test_axes_beyond_the_signal_are_reported_in_words_of_the_page(self):
         page = open_page("remove", n_axes="5", remover="densray-unit")
         said = "\n".join(each.value for each in page.caption)
         assert "5 axes were asked for, but only" in said
@@ -163,7 +163,7 @@ class TestWhatIsTaken:
         assert again.method == erasure.method
 
     @pytest.mark.parametrize("ending", list(remove._FILES))
-    def test_the_erased_space_is_one_file_of_about_the_size_that_was_said(self, tmp_path, googlenews, ending):
+    def test_the_erased_space_is_one_file_of_about_the_announced_size(self, tmp_path, googlenews, ending):
         bench = Workbench(googlenews.limit(400))
         rotation = DensRay(1).fit(bench.space.vectors[:4], [1, 1, -1, -1])
         path = tmp_path / f"erased{ending}"

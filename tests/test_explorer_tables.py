@@ -163,7 +163,7 @@ class TestAxis:
         page.run()
         assert "The classes of topic can be told apart" in texts(page.markdown)
 
-    def test_numbers_are_scores_unless_they_are_said_to_be_classes(self, shown: Any) -> None:
+    def test_numbers_are_scores_unless_classes_are_requested(self, shown: Any) -> None:
         shown(documents())
         page = open_page("axis", label="year")
         assert "From low year to high year" in texts(page.caption)
@@ -388,7 +388,7 @@ class TestOpening:
             assert opens_as_table(path, asked=False) is expected
         assert opens_as_table(path, asked=True)
 
-    def test_files_that_are_no_tables_are_left_to_the_reader_of_spaces(self, tmp_path: Path) -> None:
+    def test_files_other_than_tables_are_left_to_the_reader_of_spaces(self, tmp_path: Path) -> None:
         vectors = tmp_path / "vectors.csv"
         vectors.write_text("the,0.1,0.2\nof,0.3,0.4\n", "utf-8")
         for name in ("googlenews-26k", str(tmp_path / "missing.parquet"), str(vectors)):

@@ -164,7 +164,7 @@ def _data(chart: dict[str, Any]) -> list[list[dict[str, Any]]]:
     return [layer["data"]["values"] for layer in chart["layer"] if "data" in layer]
 
 
-def test_words_of_ones_own_stand_between_the_ends_and_lines_begin_at_what_is_neutral() -> None:
+def test_own_words_lie_between_the_ends_and_lines_begin_at_the_neutral_score() -> None:
     rows = [{"word": word, "score": number} for number, word in enumerate(WORDS)]
     chart = figures.ranked_words(rows, n_words=3, own=[rows[20], rows[39]], neutral=7.0)
     shown = [text.strip("\u2060") for text in texts(figures.to_svg(chart))]
@@ -217,7 +217,7 @@ def test_where_no_word_moved_one_way_the_chart_has_no_heading_for_it() -> None:
         figures.moved_words([CHANGES[3]])
 
 
-def test_words_marked_in_a_histogram_have_room_beside_their_scores() -> None:
+def test_words_marked_in_a_histogram_have_room_next_to_their_scores() -> None:
     scores = np.linspace(-1.0, 1.0, 201)
     plain = figures.score_histogram(scores).to_dict()["layer"][0]["encoding"]["x"]["scale"]["domain"]
     marked = [{"word": "extraordinarily", "score": 1.0}, {"word": "bad", "score": -0.2}]
@@ -541,7 +541,7 @@ def test_the_first_label_is_placed_before_the_rest() -> None:
     assert len(placed) < 60
 
 
-def test_a_lone_label_stands_beside_its_point_without_a_leader() -> None:
+def test_a_lone_label_lies_next_to_its_point_without_a_leader() -> None:
     (label,) = place_labels(["word"], [(100.0, 100.0)], size=(300, 200))
     assert label.leader is None
     assert label.middle[1] == 100.0

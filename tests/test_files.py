@@ -147,7 +147,7 @@ def test_a_lock_is_free_again_when_its_handle_is_closed(tmp_path: Path) -> None:
         pass
 
 
-def test_where_there_are_no_locks_everyone_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_locks_everyone_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with (tmp_path / "a").open("ab") as first, (tmp_path / "a").open("ab") as other:
         assert try_lock(first.fileno())

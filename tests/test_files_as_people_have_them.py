@@ -58,7 +58,7 @@ def diagnosed(folder: Path, capsys: pytest.CaptureFixture[str], *source: str) ->
 
 @pytest.mark.filterwarnings("always::densray.errors.EncodingDetectedWarning")
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
-def test_an_excel_export_is_read_and_its_encoding_told(
+def test_an_excel_export_is_read_and_its_encoding_reported(
     encoding: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "excel.csv"
@@ -79,7 +79,9 @@ def test_composed_and_decomposed_umlauts_are_the_same(folder: Path, capsys: pyte
     assert unicodedata.normalize("NFD", "schön") in space
 
 
-def test_case_is_ignored_where_one_word_can_be_meant_and_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_case_is_ignored_and_reported_if_only_one_word_matches(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = folder / "upper.csv"
     path.write_text(lexicon_text().upper().replace("WORD;LABEL", "word;label"), encoding="utf-8")
     arguments = ["diagnose", str(folder / "space.densray"), str(path), "--n-permutations", "19"]
@@ -180,7 +182,7 @@ def test_the_first_error_about_columns_lists_them(folder: Path, capsys: pytest.C
     assert "--word-column" in complaint
 
 
-def test_a_file_that_is_not_there_is_told_with_one_full_stop(
+def test_a_missing_file_is_reported_with_one_full_stop(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)

@@ -87,7 +87,7 @@ def test_message_names_file_place_and_text(content: bytes, message: str, tmp_pat
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_not_a_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="No such file"):
         read_space(tmp_path / "missing.vec")
     with pytest.raises(FormatError, match="is a folder"):

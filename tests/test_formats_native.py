@@ -52,7 +52,7 @@ def test_every_word_is_found_at_its_row_and_no_other(path: Path, space: WordSpac
         opened["missing"]
 
 
-def test_words_with_the_same_hash_are_told_apart(path: Path, space: WordSpace) -> None:
+def test_words_with_the_same_hash_are_distinguished(path: Path, space: WordSpace) -> None:
     assert zlib.crc32(COLLIDING[0].encode()) == zlib.crc32(COLLIDING[1].encode())
     opened = read_space(path)
     np.testing.assert_array_equal(opened[COLLIDING], space.vectors[:2])

@@ -217,7 +217,7 @@ def test_spellings_of_other_words_do_not(pair: str) -> None:
     assert not any(possible_forms(pair.split()))
 
 
-def test_words_are_held_out_with_their_forms_unless_told_otherwise(googlenews: WordSpace) -> None:
+def test_words_are_held_out_with_their_forms_by_default(googlenews: WordSpace) -> None:
     lexicon = Lexicon({**dict.fromkeys(["win", "wins", "winning", "joy", "gift"], 1),
                        **dict.fromkeys(["loss", "losses", "death", "deaths", "enemy"], -1)})  # fmt: skip
     rows = lexicon.align(googlenews, order="lexicon")
@@ -352,7 +352,7 @@ def test_too_few_groups_of_a_label_are_named() -> None:
         group_folds(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0)
 
 
-def test_how_far_things_lie_apart_is_no_matter_to_the_penalty_of_pairs() -> None:
+def test_the_distance_between_groups_hardly_changes_the_penalty_of_pairs() -> None:
     seeds = things_of_their_own(0)
     centres = np.random.default_rng(1).normal(size=(40, 200))[seeds.groups]
     penalties = [

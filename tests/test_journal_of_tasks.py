@@ -57,7 +57,7 @@ def check_resumes(folder: Path, run: Callable[..., Any], *, after: int, parts: i
     return resumed
 
 
-def test_interrupted_induction_goes_on_to_the_same_bits(folder: Path, small: WordSpace, sentiment: Lexicon) -> None:
+def test_interrupted_induction_resumes_to_the_same_bits(folder: Path, small: WordSpace, sentiment: Lexicon) -> None:
     def run(**options: Any) -> Any:
         return evaluate_induction(small, sentiment, methods=METHODS, **options)
 
@@ -70,7 +70,7 @@ def test_interrupted_induction_goes_on_to_the_same_bits(folder: Path, small: Wor
     assert "parts taken from an interrupted run" not in {row["what"] for row in whole.provenance.table().rows}
 
 
-def test_interrupted_stability_goes_on_to_the_same_bits(folder: Path, small: WordSpace, sentiment: Lexicon) -> None:
+def test_interrupted_stability_resumes_to_the_same_bits(folder: Path, small: WordSpace, sentiment: Lexicon) -> None:
     def run(**options: Any) -> Any:
         return evaluate_stability(small, sentiment, methods=METHODS[:1], sizes=(16, 32), n_samples=3, **options)
 
@@ -78,7 +78,7 @@ def test_interrupted_stability_goes_on_to_the_same_bits(folder: Path, small: Wor
 
 
 @pytest.mark.parametrize("predictions", [False, True])
-def test_interrupted_analogies_go_on_to_the_same_bits(folder: Path, small: WordSpace, predictions: bool) -> None:
+def test_interrupted_analogies_resume_to_the_same_bits(folder: Path, small: WordSpace, predictions: bool) -> None:
     analogies = load_analogies("google").subset(["family", "gram3-comparative", "gram7-past-tense", "gram8-plural"])
 
     def run(**options: Any) -> Any:
@@ -90,7 +90,7 @@ def test_interrupted_analogies_go_on_to_the_same_bits(folder: Path, small: WordS
 
 
 @pytest.mark.slow
-def test_interrupted_removal_goes_on_to_the_same_bits(folder: Path, small: WordSpace) -> None:
+def test_interrupted_removal_resumes_to_the_same_bits(folder: Path, small: WordSpace) -> None:
     concept = replace(load_concept("gender"), positive=(), negative=(), similarities=(), analogies=None)
 
     def run(**options: Any) -> Any:

@@ -297,7 +297,7 @@ def test_a_first_line_that_may_have_a_wrong_label_is_not_read_as_names(tmp_path,
         ("label\tid", "'id' seems"),
     ],
 )
-def test_a_column_that_numbers_the_rows_is_no_label_and_no_word(tmp_path, header, message):
+def test_a_column_that_numbers_the_rows_is_neither_label_nor_word(tmp_path, header, message):
     (tmp_path / "a.tsv").write_text(f"{header}\n1\tgood\n2\tbad\n", "utf-8")
     with pytest.raises(LexiconError, match=message):
         Lexicon.read(tmp_path / "a.tsv")

@@ -86,7 +86,7 @@ def test_other_nul_bytes_are_refused(tmp_path: Path, content: bytes) -> None:
         Lexicon.read(tmp_path / "a.tsv")
 
 
-def test_a_windows_file_is_read_and_its_encoding_told(tmp_path: Path) -> None:
+def test_a_windows_file_is_read_and_its_encoding_reported(tmp_path: Path) -> None:
     path = write(tmp_path, "Wort;Wert\nschön;1\nhäßlich;-1\n", encoding="cp1252")
     with pytest.warns(EncodingDetectedWarning, match=r"read as cp1252. Check 'schön', 'häßlich'"):
         assert Lexicon.read(path).words == ("schön", "häßlich")

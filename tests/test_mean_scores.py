@@ -350,7 +350,7 @@ def test_an_axis_without_errors_and_a_column_of_identifiers_are_refused() -> Non
     with pytest.raises(TaskError, match="no column is named"):
         mean_scores(axis, table, [])
     with pytest.raises(TaskError, match="the column 'mean' has the name of a figure"):
-        mean_scores(axis, open_table(table.source.given.rename({"party": "mean"})), ["mean"])
+        mean_scores(axis, open_table(table.source.original.rename({"party": "mean"})), ["mean"])
 
 
 @pytest.mark.slow

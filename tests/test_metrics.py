@@ -143,7 +143,7 @@ def test_the_auc_interval_covers_the_true_auc_at_its_nominal_rate() -> None:
     assert 0.92 <= np.mean([low <= truth <= high for low, high in intervals]) <= 0.98
 
 
-def test_the_auc_interval_of_faultless_scores_is_wider_the_fewer_words_there_are() -> None:
+def test_the_auc_interval_of_perfect_scores_is_wider_for_fewer_words() -> None:
     few, many = (auc_interval(np.repeat([1, -1], n), np.arange(2 * n)[::-1]) for n in (4, 100))
     assert 0.5 < few.low < 0.6 < many.low < few.high == 1.0
     assert many.low > 0.95
@@ -177,7 +177,7 @@ def test_intervals_of_few_words_cover_at_their_nominal_rate(size: int) -> None:
     assert (hits / 400 <= 0.995).all()
 
 
-def test_faultless_order_and_inflation_widen_the_tau_interval() -> None:
+def test_perfect_order_and_inflation_widen_the_tau_interval() -> None:
     order = np.arange(10.0)
     assert 0.0 < tau_interval(order, order).low < 0.9
     assert tau_interval(order, order).high == 1.0
@@ -272,7 +272,7 @@ def test_one_word_above_two_by_luck_has_the_auc_of_lehmanns_alternatives() -> No
 
 
 @pytest.mark.parametrize(("size", "low"), [(4, 2), (5, 3), (6, 3), (7, 4)])
-def test_faultless_scores_have_the_interval_of_halves_apart_without_a_fault(size: int, low: int) -> None:
+def test_perfect_scores_have_the_interval_of_perfectly_separated_halves(size: int, low: int) -> None:
     """Half of the words, rounded down, above the others: Γ(x+1) Γ(m+1) / Γ(x+m+1) = 0.025 at x = n₋/θ."""
     m = size - low
     x = optimize.brentq(lambda x: np.prod([(k + 1) / (x + k + 1) for k in range(m)]) - 0.025, 1e-6, 1e6)

@@ -46,7 +46,7 @@ def test_moments_of_classes_are_those_of_their_rows(
             assert group.scatter is None
 
 
-def test_a_class_missing_from_a_block_is_no_group(rows: Rows) -> None:
+def test_a_class_missing_from_a_block_is_not_a_group(rows: Rows) -> None:
     X, y, _ = rows
     for scatter in (True, False):
         assert list(ClassMoments.of(X[y > 0], y[y > 0], (-1.0, 1.0), scatter=scatter).by_class) == [1.0]

@@ -200,7 +200,7 @@ def test_unit_differences_do_not_feel_the_scale(dtype, bound, scale):
     assert difference(found, unit_pair_matrix(X, SCORES)) < bound
 
 
-def test_near_rows_far_out_are_done_apart_beside_a_row_in_the_middle(dtype, bound):
+def test_near_rows_far_out_are_exact_despite_a_row_in_the_middle(dtype, bound):
     """The longest row decides whether to look for near pairs: their distances are rounded by its length."""
     X = np.random.default_rng(15).normal(size=(60, 5))
     X[20:30] = X[30:40] + 1e-3 * np.random.default_rng(16).normal(size=(10, 5))

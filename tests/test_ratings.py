@@ -85,13 +85,13 @@ def test_one_rating_per_line_gives_the_table_of_one_column_per_rater(tmp_path):
     assert found.raters.tolist() == [[1.0, 3.0], [5.0, 7.0]]
 
 
-def test_a_rating_that_is_no_number_is_named_with_its_line(tmp_path):
+def test_a_rating_that_is_not_a_number_is_named_with_its_line(tmp_path):
     with pytest.raises(LexiconError, match=r"line 3.*'high'"):
         Ratings.read(written(tmp_path, "word,rating\ncat,1\ndog,high\ncow,2\n"), rating_column="rating")
 
 
 @pytest.mark.parametrize("text", ["-", "positive", "neutral"])
-def test_a_sign_or_a_word_is_no_rating(tmp_path, text):
+def test_a_sign_or_a_word_is_not_a_rating(tmp_path, text):
     (tmp_path / "r.tsv").write_text(f"item\trating\nhammer\t5.5\nsock\t{text}\n")
     with pytest.raises(LexiconError, match=f"line 3: '{text}' is not a number"):
         Ratings.read(tmp_path / "r.tsv")
@@ -179,7 +179,7 @@ def test_the_interval_of_a_correlation_is_the_jackknife_of_left_out_correlations
     assert pearson_interval(gold, scores) == pytest.approx(tuple(np.tanh(np.arctanh(r) + np.array([-half, half]))))
 
 
-def test_a_faultless_order_of_few_items_leaves_an_interval():
+def test_a_perfect_order_of_few_items_has_an_interval():
     low, high = spearman_interval([1, 2, 3, 4, 5], [1, 2, 3, 4, 50])
     assert (low < 0.9, high) == (True, 1.0)
     assert pearson_interval([1, 2, 3], [1, 2, 4]) == (-1.0, 1.0)
@@ -605,7 +605,7 @@ def test_a_fit_of_ratings_says_what_to_expect(space, seeds, tmp_path, capsys):
     assert "10 rated items agreed with people" in " ".join((said.out + said.err).split())
 
 
-def test_seeds_beside_ratings_refuse_another_method(space, seeds):
+def test_seeds_with_ratings_refuse_another_method(space, seeds):
     with pytest.raises(TaskError, match="method='svm'"):
         Axis.fit(rated(space).align(space), "svm", seeds=seeds.align(space))
     with pytest.raises(LabelError, match="exactly two are needed"):

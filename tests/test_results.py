@@ -97,7 +97,7 @@ def test_error_bars_computed_again_are_those_of_the_data() -> None:
     assert found == {key: _near(row[key]) for key in found}
 
 
-def test_inflected_words_are_no_concept_by_chance() -> None:
+def test_inflected_words_rarely_look_like_a_concept() -> None:
     kept = json.loads((ROOT / "docs" / "inflections.json").read_text("utf-8"))
     assert len(kept) == 7
     every = [p <= 0.05 for parts in kept.values() for p, _ in parts["forms"]]

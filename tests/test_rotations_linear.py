@@ -269,7 +269,7 @@ def test_ridge_takes_the_penalty_that_refitting_without_each_group_takes(scored,
     assert LinearRotation("ridge").fit(X, y, groups=groups.astype(str)).penalty_ == penalty
 
 
-def test_groups_of_one_row_are_no_groups(scored):
+def test_groups_of_one_row_change_nothing(scored):
     X, y = scored
     alone = LinearRotation("ridge").fit(X, y, groups=np.random.default_rng(0).permutation(len(y)))
     assert alone.penalty_ == LinearRotation("ridge").fit(X, y).penalty_
@@ -398,7 +398,7 @@ def test_a_support_vector_axis_that_is_solver_noise_is_named(name, solver_rows, 
 
 @pytest.mark.parametrize("name", ["svm", "svr"])
 @pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0])
-def test_a_support_vector_axis_of_short_rows_is_no_noise(name, scale):
+def test_a_support_vector_axis_of_short_rows_finds_the_signal(name, scale):
     random = np.random.default_rng(3)
     y = np.repeat([1.0, -1.0], 40)
     X = scale * (random.normal(size=(80, 5)) + np.outer(y, [1.0, 0, 0, 0, 0]))

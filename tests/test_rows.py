@@ -96,7 +96,7 @@ def test_unit_rows_have_length_one_and_leave_the_originals_alone() -> None:
     assert rows.X is X
 
 
-def test_a_part_of_the_rows_keeps_its_groups_and_drops_what_was_said_of_all() -> None:
+def test_a_part_of_the_rows_keeps_its_groups_and_drops_notes_on_all_rows() -> None:
     random = np.random.default_rng(0)
     cat, dog, sun = random.normal(size=(3, 50))
     background = random.normal(size=(100, 50))
@@ -240,7 +240,7 @@ def test_small_types_give_the_axis_and_the_scores_of_float64(name: str, normaliz
         [[1, 2], [1]] * 3,
     ],
 )
-def test_vectors_that_are_no_numbers_are_refused(vectors: Any) -> None:
+def test_vectors_that_are_not_numbers_are_refused(vectors: Any) -> None:
     with pytest.raises(VectorError, match="X "):
         Rows.from_arrays(vectors, [1, -1] * 3)
 

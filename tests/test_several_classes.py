@@ -22,7 +22,7 @@ def make_rows(signal: float, *, groups=None, seed: int = 0) -> Rows:
     return Rows.from_arrays(X, LABELS, groups=groups, concept="language")
 
 
-def test_classes_that_differ_are_told_apart_and_noise_is_not() -> None:
+def test_different_classes_are_distinguished_and_noise_is_not() -> None:
     found = diagnose_classes(make_rows(4.0), "mean-difference")
     assert found.interval.low > 0.8
     assert [row["class"] for row in found.classes] == ["de", "en", "fr"]
@@ -65,7 +65,7 @@ def test_the_interval_covers_the_true_accuracy() -> None:
     assert 0.92 <= covered / 400 <= 0.98
 
 
-def test_the_interval_of_faultless_answers_ends_below_one() -> None:
+def test_the_interval_of_perfect_answers_excludes_one() -> None:
     low, high = balanced_accuracy_interval([0, 1, 2] * 10, [0, 1, 2] * 10)
     assert 0.8 < low < 0.95
     assert high == 1.0

@@ -151,7 +151,7 @@ def test_cosines_are_the_products_of_unit_vectors(space: WordSpace) -> None:
     np.testing.assert_allclose(space.cosines(["w1", "w2"], ["w3"]), expected, atol=1e-6)
 
 
-def test_a_planted_analogy_is_solved_and_the_three_words_are_barred() -> None:
+def test_a_planted_analogy_is_solved_and_its_three_words_are_excluded() -> None:
     vectors = np.array([[1, 0, 0], [1, 0, 1], [0, 1, 0], [0, 1, 0.9], [1, 1, 0]])
     space = WordSpace(["man", "woman", "king", "queen", "thing"], vectors)
     answers = [word for word, _ in space.analogy("man", "woman", "king", k=5)]

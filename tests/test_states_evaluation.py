@@ -328,7 +328,7 @@ def test_a_sweep_chooses_on_one_half_and_reports_on_the_other(model):
         (TEXTS, {"prompts": PROMPTS.prompts * 2, "known": list(range(8)), "groups": ["one"] * 8}),
     ],
 )
-def test_tests_that_cannot_be_halved_are_told(model, texts, changed):
+def test_tests_that_cannot_be_halved_are_an_error(model, texts, changed):
     tests = InterventionTests(texts, stereotypes=replace(PROMPTS, **changed))
     plans = {"first": Intervention("project", {0: LayerChange.along(AXIS)})}
     with pytest.raises(TaskError, match="A sweep halves both"):
@@ -476,7 +476,7 @@ def test_odds_of_templates_are_taken_about_their_means(model):
         ({"layers": [3]}, "the model has 3 layers"),
     ],
 )
-def test_a_removal_that_cannot_be_learned_is_told(model, changed, said):
+def test_a_removal_that_cannot_be_learned_is_an_error(model, changed, said):
     with pytest.raises(TaskError, match=said):
         remove_preference(model, make_tokenizer(), PROMPTS, **({"texts": TEXTS} | changed))
 

@@ -331,7 +331,7 @@ def test_generated_tokens_of_a_model_with_a_state_continue_its_text():
     assert changes_of_passes(make_model("rwkv"), "all", False) == [((1, 3), False), ((1, 1), True), ((1, 1), True)]
 
 
-def test_generating_without_a_cache_raises_if_the_prompt_must_be_told_apart():
+def test_generating_without_a_cache_raises_if_the_prompt_must_be_distinguished():
     model = make_model("llama")
     ids = torch.tensor([[3, 4, 5]])
     options = {"max_new_tokens": 3, "do_sample": False, "pad_token_id": 1}
@@ -377,7 +377,7 @@ def test_prompts_of_all_lengths_run_together_only_where_padding_is_ignored(monke
     assert sizes == [1, 2, 1, 1, 2]
 
 
-def test_a_text_that_ends_early_is_cut_there_when_others_go_on():
+def test_a_text_that_ends_early_is_cut_there_while_others_continue():
     model, tokenizer = make_model("llama"), make_tokenizer()
     prompts = ["the nurse said that", "the doctor said that", "a film was good"]
     alone = [generate_tokens(model, tokenizer, [each], max_new_tokens=8)[0][1] for each in prompts]

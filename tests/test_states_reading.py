@@ -83,7 +83,7 @@ def test_states_of_hugging_face_are_the_same_where_it_gives_them():
 
 
 @pytest.mark.parametrize("family", ["convbert", "fnet", "dynamic-rope", "rwkv"])
-def test_a_text_has_the_same_states_beside_longer_texts_in_models_that_read_padding(family):
+def test_a_text_has_the_same_states_with_longer_texts_in_models_that_read_padding(family):
     model, tokenizer = make_model(family), make_tokenizer()
     texts = ["a film", "the nurse said that she was very tired", "the doctor", "the film is good", "a nurse is good"]
     together = read_states(model, tokenizer, texts, truncate=True)
@@ -120,7 +120,7 @@ def test_a_word_and_a_function_can_be_pooled():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch, dtype):
+def test_an_interrupted_run_resumes_to_the_same_bits(tmp_path: Path, monkeypatch, dtype):
     monkeypatch.setattr(reading, "TEXTS_PER_BLOCK", 2)
     model, tokenizer = make_model("gpt2"), make_tokenizer()
     whole = read_states(model, tokenizer, TEXTS, out=tmp_path / "whole", dtype=dtype)
@@ -256,7 +256,7 @@ class WordsOf:
         return {"input_ids": [[0, -1] if number % self.every == 0 else [number] for number in numbers]}
 
 
-def test_a_tokenizer_that_takes_its_own_words_apart_is_told():
+def test_a_tokenizer_that_splits_its_own_words_gives_a_warning():
     pytest.importorskip("transformers", reason="transformers is not installed")
     with pytest.warns(UserWarning, match=r"makes of tiny\.gguf splits 20 of 100 words of its own vocabulary \(aae, "):
         _models._check_vocabulary(WordsOf(5), "tiny.gguf")
@@ -266,7 +266,7 @@ def test_a_tokenizer_that_takes_its_own_words_apart_is_told():
         _models._check_vocabulary(WordsOf(1, count=0), "tiny.gguf")  # nothing to ask for
 
 
-def test_an_encoder_goes_on_where_it_was_interrupted(tmp_path: Path, monkeypatch):
+def test_an_encoder_resumes_after_an_interruption(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(reading, "TEXTS_PER_BLOCK", 2)
     asked = []
 
@@ -338,7 +338,7 @@ class TestTextsInFiles:
         with pytest.raises(TaskError, match=said):
             LabelledTexts.read(tmp_path / name)
 
-    def test_labels_lie_beside_the_states(self, tmp_path: Path):
+    def test_labels_are_stored_with_the_states(self, tmp_path: Path):
         model, tokenizer = make_model("gpt2"), make_tokenizer()
         labels, groups = ["low", "high", "low", "high", "low"], list("aabbc")
         made = read_states(model, tokenizer, TEXTS, out=tmp_path / "s", labels=labels, groups=groups)
@@ -387,7 +387,7 @@ class TestLoading:
         with pytest.raises(TaskError, match="dtype 'half-ish' is given"):
             load_model(tmp_path, dtype="half-ish")
 
-    def test_what_is_no_model_is_named(self, tmp_path: Path, monkeypatch):
+    def test_a_path_without_a_model_is_named(self, tmp_path: Path, monkeypatch):
         (tmp_path / "model.bin").write_bytes(b"x")
         (tmp_path / "model.gguf").write_bytes(b"not one")
         (tmp_path / "broken").mkdir()

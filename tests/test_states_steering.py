@@ -140,7 +140,7 @@ def test_empty_generations_break_the_text_and_reach_no_judge(model):
         ({"questions": ["the film"]}, "no chat template"),
     ],
 )
-def test_steering_that_cannot_be_chosen_is_told(model, changed, said):
+def test_steering_that_cannot_be_chosen_is_an_error(model, changed, said):
     options = {"positive": POSITIVE, "negative": NEGATIVE, "judge": judge, **QUICK, **changed}
     with pytest.raises(TaskError, match=said):
         steer(model, make_tokenizer(), options.pop("positive"), options.pop("negative"), **options)

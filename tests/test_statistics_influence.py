@@ -24,7 +24,7 @@ def known(rotation: Rotation, seeds: Rows, first: list[int], most: int) -> list[
 
 
 @pytest.mark.parametrize("method", ["mean-difference", "ridge", "densray", "densray-unit", "svm"])
-def test_without_the_only_word_of_a_label_there_is_no_axis(method: str) -> None:
+def test_the_only_word_of_a_label_cannot_be_left_out(method: str) -> None:
     seeds = planted_seeds(8, 3, share=1 / 8)
     rotation = make_rotation(method).fit(seeds.X, seeds.y)
     assert known(rotation, seeds, list(range(8)), 8) == [1, 2, 3, 4, 5, 6, 7]

@@ -34,7 +34,7 @@ def test_a_rotated_file_equals_the_space_rotated_in_memory(space: WordSpace, rot
     assert np.allclose(read_space(written.path).vectors, space.rotated(rotation).vectors, atol=1e-6)
 
 
-def test_an_erased_file_keeps_the_words_it_is_told_to(space: WordSpace, rotation: DensRay, tmp_path: Path) -> None:
+def test_an_erased_file_keeps_the_requested_words(space: WordSpace, rotation: DensRay, tmp_path: Path) -> None:
     source = write_space(space, tmp_path / "tiny.bin")
     change = erasing(AffineMap.of(rotation, 2), keep=["word3", "not there"])
     erased = read_space(rewrite_space(source, tmp_path / "erased.bin", change=change).path)

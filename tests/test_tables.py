@@ -208,7 +208,7 @@ def test_several_vector_columns_are_named_and_one_can_be_chosen() -> None:
     np.testing.assert_array_equal(open_table(frame, vectors="other").vectors(), 2 * X)
 
 
-def test_lists_of_token_numbers_are_no_vectors() -> None:
+def test_lists_of_token_numbers_are_not_vectors() -> None:
     frame = make_frame().with_columns(input_ids=pl.Series([[1, 2, 3]] * N))
     assert open_table(frame).vector_columns.names == ("vector",)
 
@@ -313,14 +313,14 @@ def test_large_files_are_read_in_blocks(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing.parquet", "*.parquet", "docs.xlsx"])
-def test_a_file_that_is_no_table_is_refused_by_name(name, tmp_path) -> None:
+def test_a_file_that_is_not_a_table_is_refused_by_name(name, tmp_path) -> None:
     if name == "docs.xlsx":
         (tmp_path / name).write_bytes(b"PK")
     with pytest.raises(TableError, match=name.replace("*", r"\*").replace(".", r"\.")):
         open_table(tmp_path / name)
 
 
-def test_an_object_that_is_no_table_is_refused() -> None:
+def test_an_object_that_is_not_a_table_is_refused() -> None:
     with pytest.raises(TableError, match="a dict is given"):
         open_table({"a": 1})
 

@@ -85,7 +85,7 @@ AMBIGUOUS = ["[0,1257,-0,1321]", "[0,5,1,0013]", "[1.234,5, 2.345,6]", "[1.234,5
 
 
 @pytest.mark.parametrize("cells", ["[0,5 1,5,2 3]", "[0.1 0.2, 0.3]", "[1; 2 3]", *AMBIGUOUS])
-def test_lists_with_mixed_separators_are_no_vectors(tmp_path, cells) -> None:
+def test_lists_with_mixed_separators_are_not_vectors(tmp_path, cells) -> None:
     path = tmp_path / "docs.csv"
     path.write_text(f'party;vector\na;"{cells}"\nb;"{cells}"\n')
     with pytest.raises(TableError, match="no column of vectors"):
@@ -141,7 +141,7 @@ def test_a_text_in_a_column_of_numbers_is_located_and_its_dimension_not_dropped(
     assert open_table(path, vectors=others).width == 9
 
 
-def test_numbered_columns_of_text_beside_vectors_are_no_dimensions(tmp_path):
+def test_numbered_columns_of_text_next_to_vectors_are_not_dimensions(tmp_path):
     path = tmp_path / "docs.csv"
     path.write_text("q1,q2,q3,v0,v1\nyes,no,yes,0.5,1.5\nno,no,yes,1.5,2.5\n", encoding="utf-8")
     assert open_table(path).vector_columns.names == ("v0", "v1")
@@ -197,7 +197,7 @@ def test_a_list_of_numbers_is_taken_next_to_few_numbered_columns_and_not_next_to
         open_table(polars.DataFrame(many))
 
 
-def test_ordinary_columns_next_to_numbered_ones_are_no_candidates() -> None:
+def test_ordinary_columns_next_to_numbered_ones_are_not_candidates() -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(
         {"text": ["see [1, 2]", "two"], "sales_2019": [1, 2], "sales_2020": [1, 2], "tags": [["a"], ["b"]],

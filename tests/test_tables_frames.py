@@ -152,7 +152,7 @@ def test_vectors_of_another_width_are_refused(axis, erasure) -> None:
             use(frame)
 
 
-def test_an_array_and_a_series_are_no_tables(axis) -> None:
+def test_an_array_and_a_series_are_not_tables(axis) -> None:
     assert len(axis.score(X).score) == N
     assert len(axis.score(FRAME["vector"].to_numpy()).score) == N
 
@@ -188,7 +188,7 @@ def test_erased_integers_of_pandas_become_fractions(make, erasure) -> None:
 
 
 @pytest.mark.parametrize("kind", ["categorical", "class label"])
-def test_integers_that_stand_for_classes_are_classes(kind) -> None:
+def test_integers_that_encode_classes_are_classes(kind) -> None:
     numbers = [row % 4 - 1 for row in range(N)]
     if kind == "categorical":
         pandas = pytest.importorskip("pandas")

@@ -86,7 +86,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path) -> None:
     assert (tmp_path / "new.parquet").read_text() == "old"
 
 
-def test_a_full_disk_is_said_and_leaves_nothing(tmp_path, monkeypatch) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path, monkeypatch) -> None:
     import pyarrow.parquet
 
     def fail(*_: object, **__: object) -> None:

@@ -45,7 +45,7 @@ def test_a_sigmoid_balances_its_targets_however_far_and_few_the_seeds_of_a_side_
         assert balance == pytest.approx([0.0, 0.0], abs=1e-7), (n_high, n_low)
 
 
-def test_likeness_of_one_seed_or_of_the_average_word_is_no_trap() -> None:
+def test_likeness_is_defined_for_one_seed_and_for_the_average_word() -> None:
     one = SeedLikeness.of(np.array([[1.0, 2.0]]), np.zeros(2))
     assert one.least == 0.0
     assert one(np.array([[5.0, 5.0]])).tolist() == [1.0]

@@ -455,19 +455,19 @@ def map_rows(
     is called with the result of each block before it is stored.
     """
     if not isinstance(X, ConvertedRows):
-        made = act(X)
+        output = act(X)
         if check is not None:
-            check(made, slice(0, int(X.shape[0])))
-        return made
+            check(output, slice(0, int(X.shape[0])))
+        return output
     xp = namespace(X)
     out = xp.empty((X.shape[0], width), dtype=X.out, device=X.device)
 
     def of_block(block: slice) -> None:
-        made = act(X[block, :])
+        output = act(X[block, :])
         if check is not None:
-            check(made, block)
+            check(output, block)
         with np.errstate(over="ignore"):
-            out[block, :] = xp.astype(made, X.out)
+            out[block, :] = xp.astype(output, X.out)
         if type_name(out) == "float16":
             beyond = xp.nonzero(~xp.all(xp.isfinite(out[block, :]), axis=1))[0]
             if beyond.shape[0]:

@@ -156,5 +156,5 @@ def _is_array(value: Any, *shape: int | None, kinds: str = "f") -> bool:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds or value.ndim != len(shape):
         return False
     array: NDArray[Any] = value
-    same = all(wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True))
+    same = all(expected in (None, length) for expected, length in zip(shape, array.shape, strict=True))
     return same and (array.dtype.kind != "f" or bool(np.isfinite(array).all()))

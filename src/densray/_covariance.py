@@ -139,10 +139,10 @@ class CurvePoint:
         }
 
     @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> CurvePoint:
+    def from_dict(cls, entry: dict[str, Any]) -> CurvePoint:
         """Return a point from the output of `to_dict`."""
-        strongest = Recovery(float(found["auc"]), Interval(float(found["low"]), float(found["high"])))
-        return cls(int(found["n_axes"]), strongest, float(found["neighbors"]), float(found["error"]))
+        strongest = Recovery(float(entry["auc"]), Interval(float(entry["low"]), float(entry["high"])))
+        return cls(int(entry["n_axes"]), strongest, float(entry["neighbors"]), float(entry["error"]))
 
 
 @dataclass(frozen=True)
@@ -204,13 +204,13 @@ class DirectionChoice:
     @classmethod
     def of(cls, curve: tuple[CurvePoint, ...]) -> DirectionChoice:
         """Return the number of directions chosen from a curve; see :func:`choose_directions`."""
-        allowed = _allowed(curve)
+        allowed = _allowed_points(curve)
         lowest = min(point.strongest.auc for point in allowed)
         enough = next(point for point in allowed if point.strongest.auc <= lowest + point.error)
         return cls(enough.n_axes, curve)
 
 
-def _allowed(curve: Sequence[CurvePoint]) -> list[CurvePoint]:
+def _allowed_points(curve: Sequence[CurvePoint]) -> list[CurvePoint]:
     """Return the points that keep enough neighbours; if there are none, the point of one direction."""
     numbered = [point for point in curve if point.n_axes > 0]
     return [point for point in numbered if point.neighbors >= LEAST_NEIGHBORS] or numbered[:1]
@@ -263,7 +263,7 @@ def choose_directions(rows: Rows, *, random_state: int | None = 0) -> DirectionC
         if points[-1].point.neighbors < LEAST_NEIGHBORS:
             break
         n_axes *= 2
-    lowest = min(_allowed([each.point for each in points]), key=lambda point: point.strongest.auc)
+    lowest = min(_allowed_points([each.point for each in points]), key=lambda point: point.strongest.auc)
     deviations = next(each.deviations for each in points if each.point is lowest)
     curve = (replace(each.point, error=float(np.linalg.norm(each.deviations - deviations))) for each in points)
     return DirectionChoice.of(tuple(curve))

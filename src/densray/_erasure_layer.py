@@ -68,8 +68,8 @@ class ErasureLayer(_Module):
 def _matrix_and_offset(erasure: AffineMap, strength: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return M and c of the map x -> x M + c, after any scaling to unit length."""
     check_strength(strength)
-    taken = strength * erasure.left @ erasure.right
-    return np.eye(erasure.width) - taken, erasure.origin @ taken - strength * erasure.shift
+    removal = strength * erasure.left @ erasure.right
+    return np.eye(erasure.width) - removal, erasure.origin @ removal - strength * erasure.shift
 
 
 def _library_class(name: str) -> Any:

@@ -298,21 +298,21 @@ class Contents:
         """Return a value of one of these types, at least `least`; numbers must be finite, and bool is not a number."""
         return self.checked(name, self.values.get(name), *types, least=least)
 
-    def checked(self, name: str, found: object, *types: type, least: float | None = None) -> Any:
-        """Return `found`, checked like :meth:`value`; `name` is used in the error."""
-        wanted = isinstance(found, types) and (bool in types or not isinstance(found, bool))
-        if isinstance(found, float | int) and wanted:
-            wanted = math.isfinite(found) and (least is None or found >= least)
-        if not wanted:
+    def checked(self, name: str, value: object, *types: type, least: float | None = None) -> Any:
+        """Return `value`, checked like :meth:`value`; `name` is used in the error."""
+        is_valid = isinstance(value, types) and (bool in types or not isinstance(value, bool))
+        if isinstance(value, float | int) and is_valid:
+            is_valid = math.isfinite(value) and (least is None or value >= least)
+        if not is_valid:
             raise self.refusal(name)
-        return found
+        return value
 
     def listed(self, name: str, *types: type, length: int | None = None) -> list[Any]:
         """Return a list of `length` items of these types."""
-        found = self.value(name, list)
-        if not all(isinstance(item, types) for item in found) or length not in (None, len(found)):
+        items = self.value(name, list)
+        if not all(isinstance(item, types) for item in items) or length not in (None, len(items)):
             raise self.refusal(name)
-        return list(found)
+        return list(items)
 
     def part(self, name: str) -> Contents:
         """Return a nested object of the values, with the same arrays."""
@@ -320,13 +320,13 @@ class Contents:
 
     def array(self, name: str, *shape: int | None, kinds: str = "f") -> NDArray[Any]:
         """Return an array with this shape (None: any length) and kind of dtype; its numbers must be finite."""
-        found = self.arrays.get(name)
-        fits = found is not None and found.dtype.kind in kinds and found.ndim == len(shape)
-        if found is None or not fits or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
+        array = self.arrays.get(name)
+        fits = array is not None and array.dtype.kind in kinds and array.ndim == len(shape)
+        if array is None or not fits or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
             raise self.refusal(name)
-        if found.dtype.kind == "f" and not np.isfinite(found).all():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise self.refusal(name)
-        return found
+        return array
 
     def refusal(self, name: str) -> PersistenceError:
         """Return the error for an unusable entry."""
@@ -456,15 +456,15 @@ def foreign_kind(head: bytes, *, packed: bool = False) -> str | None:
         return "an archive (tar); unpack it first"
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:20].lower().startswith(_PAGES):
         return "a web page (HTML or XML)"
-    found = next((kind for beginning, kind in _FOREIGN.items() if head.startswith(beginning)), None)
+    foreign = next((kind for beginning, kind in _FOREIGN.items() if head.startswith(beginning)), None)
     if head.startswith(ZIP_MAGIC) and any(mark in head[:_HEAD_BYTES] for mark in _DOCUMENT):
-        found = next(kind for folder, kind in _FOLDERS.items() if folder in head[:_HEAD_BYTES])
-    if packed and found is None and head.startswith(ZIP_MAGIC) and b".npy" in head[:_HEAD_BYTES]:
+        foreign = next(kind for folder, kind in _FOLDERS.items() if folder in head[:_HEAD_BYTES])
+    if packed and foreign is None and head.startswith(ZIP_MAGIC) and b".npy" in head[:_HEAD_BYTES]:
         return "a NumPy archive (.npz), such as an axis that densray saved"
     packing = next((name for beginning, name in _PACKED.items() if head.startswith(beginning)), None)
-    if found is None and packed and packing is not None:
+    if foreign is None and packed and packing is not None:
         return f"a file packed with {packing}; unpack it first"
-    return found
+    return foreign
 
 
 _ADVICE = {

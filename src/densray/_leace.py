@@ -135,15 +135,15 @@ def _apart_from(basis: NDArray[np.float64], kept: NDArray[np.float64]) -> NDArra
     """Return the directions L (L'L)^-1 along which to measure, so that `basis` is removed and `kept` is preserved."""
     others, sizes, _ = np.linalg.svd(kept, full_matrices=False)
     others = others[:, sizes > sizes[0] * SMALLEST_VARIANCE]
-    apart = basis - others @ (others.T @ basis)
-    sines = np.linalg.svd(apart, compute_uv=False)
+    outside = basis - others @ (others.T @ basis)
+    sines = np.linalg.svd(outside, compute_uv=False)
     if sines.size and sines[-1] < SMALLEST_SINE:
         raise LabelError(
             "the labels to remove and the labels to keep are too similar: each predicts the other (the sine of the "
             f"angle between their directions is {sines[-1]:.2g}; it must be at least {SMALLEST_SINE}). Keep fewer "
             "labels, or give rows in which the two differ."
         )
-    return apart @ np.linalg.inv(apart.T @ apart)
+    return outside @ np.linalg.inv(outside.T @ outside)
 
 
 def leace_beside(
@@ -171,8 +171,8 @@ def leace_beside(
     )
     if any(each.shape[1] != 1 for each in columns):
         raise LabelError("one column of labels is needed: two classes as numbers, or scores.")
-    given = [X, others] if preserve is None else [X, others, preserve[0]]
-    parts = [rows - rows.mean(axis=0) for rows in given]
+    matrices = [X, others] if preserve is None else [X, others, preserve[0]]
+    parts = [rows - rows.mean(axis=0) for rows in matrices]
     mixed = sum(rows.T @ rows / len(rows) for rows in parts) / len(parts)
     sizes, vectors = np.linalg.eigh(_shrunk(np.asarray(mixed), sum(map(len, parts))))
     roots = np.sqrt(np.maximum(sizes, sizes[-1] * SMALLEST_VARIANCE))

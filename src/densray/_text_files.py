@@ -57,7 +57,7 @@ class TextFile:
     def __init__(self, path: FilePath, *, encoding: str, error: type[DensRayError]) -> None:
         self.path = Path(path)
         self._error = error
-        self.text = self._decoded(self._bytes(), encoding)
+        self.text = self._decode(self._bytes(), encoding)
         if not self.text.strip():
             raise self.problem("the file is empty. One entry per line is needed.")
 
@@ -81,7 +81,7 @@ class TextFile:
         except ValueError as error:  # a null byte in the path
             raise self.problem(f"cannot be read ({shorten(error)}).") from error
 
-    def _decoded(self, content: bytes, encoding: str) -> str:
+    def _decode(self, content: bytes, encoding: str) -> str:
         kind = foreign_kind(content, packed=True)
         if kind == WORKBOOK:
             return self._sheet(content)
@@ -136,19 +136,19 @@ class TextFile:
         if b"\0" in content[:4096] and content[:2] not in UTF16_MARKS:
             return self.problem("this is not a text file. One entry per line is needed.")
         line = content.count(b"\n", 0, error.start) + 1
-        found = content[error.start : error.start + 8]
+        sample = content[error.start : error.start + 8]
         return self.problem(
-            f"byte {error.start} ({found!r}) is not {encoding}, and the encoding is not known. Save it as UTF-8.",
+            f"byte {error.start} ({sample!r}) is not {encoding}, and the encoding is not known. Save it as UTF-8.",
             line=line,
         )
 
     def _tell_encoding(self, text: str, encoding: str) -> None:
         """Warn that an encoding was detected, with words to check it by."""
         words = dict.fromkeys(word for word in re.findall(r"\w+", text) if not word.isascii())
-        shown = f" Check {name_some(list(words)[:3])}." if words else ""
+        hint = f" Check {name_some(list(words)[:3])}." if words else ""
         warnings.warn(
             EncodingDetectedWarning(
-                f"{self.path.name} is not UTF-8. It was read as {encoding}.{shown} If that is wrong, save it as UTF-8."
+                f"{self.path.name} is not UTF-8. It was read as {encoding}.{hint} If that is wrong, save it as UTF-8."
             ),
             stacklevel=2,
         )
@@ -287,9 +287,9 @@ class TextTable:
             return self.columns[name or usual]
         if name is None and not needed:
             return []
-        listed = ", ".join(self.columns)
+        columns = ", ".join(self.columns)
         raise self.file.problem(
-            f"there is no column '{name or usual}' among {listed}.",
+            f"there is no column '{name or usual}' among {columns}.",
             Advice(" Name one with ", Argument(needed, ...), "."),
         )
 

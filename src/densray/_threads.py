@@ -92,42 +92,42 @@ def ignored_warnings(category: type[Warning], message: str = "") -> Iterator[Non
 
 
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Output = TypeVar("Output")
 
 
 def map_parallel(
-    function: Callable[[Item], Found],
+    function: Callable[[Item], Output],
     items: Sequence[Item],
     *,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> list[Found]:
+) -> list[Output]:
     """Return ``function(item)`` for every item, in order.
 
     The matrix products of one fit are small, and mostly wait for each other when split over cores (tenfold slower on a
     busy machine). So each function runs on one core, with as many in parallel as there are cores, or `threads`. An
     interruption or an error ends the map at once; items that have not started are never run.
     """
-    found: list[Found] = []
+    results: list[Output] = []
     with single_threaded_blas(), _threads(threads or count_cores()) as pool:
         for answer in pool.map(function, items):
-            found.append(answer)
+            results.append(answer)
             if progress is not None:
-                progress(len(found), len(items))
-    return found
+                progress(len(results), len(items))
+    return results
 
 
 #: Largest number of items that `map_ahead` processes at a time: each is held in memory.
 MOST_AHEAD = 4
 
 
-def map_ahead(function: Callable[[Item], Found], items: Iterator[Item]) -> Iterator[tuple[Item, Found]]:
+def map_ahead(function: Callable[[Item], Output], items: Iterator[Item]) -> Iterator[tuple[Item, Output]]:
     """Yield every item with ``function(item)``, in order, while the next items are computed in other threads.
 
     This helps if the function releases the GIL, as compiled code does. An error in getting an item is
     raised after all items before it were yielded.
     """
-    waiting: deque[tuple[Item, Future[Found]]] = deque()
+    waiting: deque[tuple[Item, Future[Output]]] = deque()
     error: Exception | None = None
     with _threads(count := min(count_cores(), MOST_AHEAD)) as pool:
         while True:
@@ -138,16 +138,16 @@ def map_ahead(function: Callable[[Item], Found], items: Iterator[Item]) -> Itera
                 break
             waiting.append((item, pool.submit(function, item)))
             if len(waiting) > count:
-                item, found = waiting.popleft()
-                yield item, found.result()
+                item, future = waiting.popleft()
+                yield item, future.result()
         while waiting:
-            item, found = waiting.popleft()
-            yield item, found.result()
+            item, future = waiting.popleft()
+            yield item, future.result()
     if not isinstance(error, StopIteration):
         raise error
 
 
-def run_in_thread(function: Callable[[], Found]) -> Found:
+def run_in_thread(function: Callable[[], Output]) -> Output:
     """Return ``function()``, run in another thread, so that an interruption need not wait for compiled code."""
     with _threads(1) as pool:
         return pool.submit(function).result()

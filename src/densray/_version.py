@@ -23,12 +23,12 @@ def library_versions() -> dict[str, str]:
     from importlib import metadata
 
     with _lock:
-        known = _versions
-        if not known:
+        cache = _versions
+        if not cache:
             path = list(sys.path)
             versions = {}
             for name in _LIBRARIES:
                 distribution = next(iter(metadata.distributions(name=name, path=path)), None)
                 versions[name] = metadata.version(name) if distribution is None else distribution.version
-            known.update(versions)
-        return dict(known)
+            cache.update(versions)
+        return dict(cache)

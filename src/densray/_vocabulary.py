@@ -38,11 +38,11 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
 def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.float32]:
     """Return the vectors as a float32 matrix with one finite row per word; raise an error if that is not possible."""
     try:
-        given = vectors if isinstance(vectors, np.memmap) else np.asarray(vectors)
-        if given.dtype.kind not in "fiubO":
-            raise TypeError(f"their type is {given.dtype}")
+        array = vectors if isinstance(vectors, np.memmap) else np.asarray(vectors)
+        if array.dtype.kind not in "fiubO":
+            raise TypeError(f"their type is {array.dtype}")
         with np.errstate(over="ignore"):  # a float64 too large for float32 becomes infinite and is refused below
-            matrix = given.astype(np.float32, copy=False)
+            matrix = array.astype(np.float32, copy=False)
     except (TypeError, ValueError) as error:
         raise VectorError(f"The vectors are not a table of real numbers ({shorten(error)}).") from error
     if matrix.ndim != 2 or matrix.shape[1] == 0:
@@ -149,33 +149,33 @@ class Vocabulary:
         row = self.index.get(word, -1)
         if row >= 0 or word.isascii():
             return row
-        found = (self.index.get(unicodedata.normalize(form, word), -1) for form in ("NFC", "NFD"))
-        return next((row for row in found if row >= 0), -1)
+        rows = (self.index.get(unicodedata.normalize(form, word), -1) for form in ("NFC", "NFD"))
+        return next((row for row in rows if row >= 0), -1)
 
     def locate(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
         """Return the row of each word, -1 if it is missing; see `WordSpace.locate`."""
-        wanted = list(words)
-        rows = [self.row(word) for word in wanted]
+        queries = list(words)
+        rows = [self.row(word) for word in queries]
         if any_case is not False and -1 in rows:
-            missing = {case_key(word) for word, row in zip(wanted, rows, strict=True) if row < 0}
+            missing = {case_key(word) for word, row in zip(queries, rows, strict=True) if row < 0}
             other = self.lower_index if any_case else self._only_in_case(missing)
-            rows = [row if row >= 0 else other.get(case_key(word), -1) for row, word in zip(rows, wanted, strict=True)]
+            rows = [row if row >= 0 else other.get(case_key(word), -1) for row, word in zip(rows, queries, strict=True)]
         return np.array(rows, dtype=np.int64)
 
     def _only_in_case(self, keys: Collection[str]) -> dict[str, int]:
         """Return the row of each key that matches exactly one word, without an index of the whole vocabulary."""
-        found: dict[str, int] = {}
+        rows: dict[str, int] = {}
         for row, word in enumerate(self.words):
             key = case_key(word)
             if key in keys:
-                found[key] = row if key not in found else -1
-        return found
+                rows[key] = row if key not in rows else -1
+        return rows
 
     def find(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
         """Return the rows of words that must all be in the space; the error names missing words."""
-        wanted = list(words)
-        rows = self.locate(wanted, any_case=any_case)
-        missing = [word for word, row in zip(wanted, rows, strict=True) if row < 0]
+        queries = list(words)
+        rows = self.locate(queries, any_case=any_case)
+        missing = [word for word, row in zip(queries, rows, strict=True) if row < 0]
         if missing:
             raise UnknownWordError(
                 f"{name_some(missing)} not among the {len(self):,} words of the space.{self._hint(missing[0])}"
@@ -218,12 +218,12 @@ def unit_rows(rows: NDArray[Number]) -> NDArray[Number]:
         plain = plain.astype(np.float32 if half else np.float64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", plain, plain))
-        lost = np.flatnonzero(~((lengths > _SHORTEST_LENGTH[plain.dtype.itemsize]) & (lengths < np.inf)))
-        if lost.size:
-            largest = np.abs(plain[lost]).max(axis=1, initial=0.0)
+        extreme = np.flatnonzero(~((lengths > _SHORTEST_LENGTH[plain.dtype.itemsize]) & (lengths < np.inf)))
+        if extreme.size:
+            largest = np.abs(plain[extreme]).max(axis=1, initial=0.0)
             plain = plain.copy()
-            plain[lost] /= np.where((largest > 0) & (largest < np.inf), largest, 1.0).astype(plain.dtype)[:, None]
-            lengths[lost] = np.sqrt(np.einsum("ij,ij->i", plain[lost], plain[lost]))
+            plain[extreme] /= np.where((largest > 0) & (largest < np.inf), largest, 1.0).astype(plain.dtype)[:, None]
+            lengths[extreme] = np.sqrt(np.einsum("ij,ij->i", plain[extreme], plain[extreme]))
         unit = plain / np.where(lengths > 0, lengths, 1.0)[:, None]
     return np.asarray(unit.astype(np.float16) if half else unit)
 
@@ -369,16 +369,16 @@ def _nearest(
     cosines = np.zeros((len(unit), 0), dtype=np.float32)
     for start in range(0, len(vectors), BLOCK_ROWS):
         block = np.asarray(vectors[start : start + BLOCK_ROWS])
-        found = unit @ block.T
-        found /= np.maximum(lengths[start : start + BLOCK_ROWS], np.finfo(np.float32).tiny)
+        scores = unit @ block.T
+        scores /= np.maximum(lengths[start : start + BLOCK_ROWS], np.finfo(np.float32).tiny)
         for query, bars in enumerate(barred or ()):
             inside = bars[(bars >= start) & (bars < start + len(block))] - start
-            found[query, inside] = -np.inf
-        kept = _highest(found, k)
-        rows = np.hstack([rows, kept + start])
-        cosines = np.hstack([cosines, np.take_along_axis(found, kept, axis=1)])
-        kept = _highest(cosines, k)
-        rows, cosines = np.take_along_axis(rows, kept, axis=1), np.take_along_axis(cosines, kept, axis=1)
+            scores[query, inside] = -np.inf
+        best = _highest(scores, k)
+        rows = np.hstack([rows, best + start])
+        cosines = np.hstack([cosines, np.take_along_axis(scores, best, axis=1)])
+        best = _highest(cosines, k)
+        rows, cosines = np.take_along_axis(rows, best, axis=1), np.take_along_axis(cosines, best, axis=1)
     order = np.lexsort((rows, -cosines), axis=1)
     return np.take_along_axis(rows, order, axis=1), np.take_along_axis(cosines, order, axis=1)
 

@@ -264,9 +264,9 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
         neutral = mean - (mean @ span.T) @ span
         inside = ((unit - mean) @ span.T) @ span
         sizes = np.linalg.norm(inside, axis=1, keepdims=True)
-        apart = np.divide(inside, sizes, out=np.zeros_like(inside), where=sizes > 1e-12)
+        directions = np.divide(inside, sizes, out=np.zeros_like(inside), where=sizes > 1e-12)
         reach = np.sqrt(max(0.0, 1.0 - float(neutral @ neutral)))
-        new = (neutral + reach * apart) * lengths.mean()
+        new = (neutral + reach * directions) * lengths.mean()
         vectors.update(zip(pair, new.astype(np.float32), strict=True))
     if pairs and not vectors:
         raise CoverageError(

@@ -34,7 +34,7 @@ def align_words(
     """
     space = as_space(space)
     searched = space if limit is None else space.limit(limit)
-    locations, bent = locate_spellings(words, searched, any_case=any_case)
+    locations, changes = locate_spellings(words, searched, any_case=any_case)
     conflicting = _conflicting(locations, labels)
     conflict = tuple(words[place] for place in np.flatnonzero(conflicting).tolist())
     if conflict and conflicts == "error":
@@ -47,13 +47,13 @@ def align_words(
         labels = _mean_labels(locations, labels, conflicting)
     dropped = {"averaged" if conflicts == "mean" else "conflicting": conflict} if conflict else {}
     left_out = conflicting if conflicts == "drop" else np.zeros(len(words), dtype=bool)
-    chosen = _one_per_vector(np.where(left_out, -1, locations), bent)
+    chosen = _one_per_vector(np.where(left_out, -1, locations), changes)
     missing = tuple(word for word, location in zip(words, locations, strict=True) if location < 0)
     if len(chosen) < max(minimum, 1):
         named = conflict if conflicts == "drop" else ()
         raise LexiconError(*_too_few(len(words), missing, space, minimum=minimum, limit=limit, conflict=named))
     chosen_places = {*chosen.tolist(), *np.flatnonzero(left_out).tolist()}
-    in_other_case = chosen[bent[chosen] >= _OTHER_CASE]
+    in_other_case = chosen[changes[chosen] >= _OTHER_CASE]
     return Rows(
         X=np.array(space.vectors_at(locations[chosen])),
         y=labels[chosen].copy(),
@@ -73,13 +73,13 @@ _OTHER_CASE = 2  # from this spelling change on, the case differs
 
 def _conflicting(locations: NDArray[np.int64], labels: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return whether each word has the location of another word with another label."""
-    found = np.flatnonzero(locations >= 0)
-    _, which = np.unique(locations[found], return_inverse=True)
-    lowest, highest = np.full(len(found), np.inf), np.full(len(found), -np.inf)
-    np.minimum.at(lowest, which, labels[found])
-    np.maximum.at(highest, which, labels[found])
+    present = np.flatnonzero(locations >= 0)
+    _, which = np.unique(locations[present], return_inverse=True)
+    lowest, highest = np.full(len(present), np.inf), np.full(len(present), -np.inf)
+    np.minimum.at(lowest, which, labels[present])
+    np.maximum.at(highest, which, labels[present])
     conflicting = np.zeros(len(locations), dtype=bool)
-    conflicting[found] = (lowest < highest)[which]
+    conflicting[present] = (lowest < highest)[which]
     return conflicting
 
 
@@ -94,10 +94,10 @@ def _mean_labels(
     return labels
 
 
-def _one_per_vector(locations: NDArray[np.int64], bent: NDArray[np.int64]) -> NDArray[np.int64]:
+def _one_per_vector(locations: NDArray[np.int64], changes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the positions of the words found, one per location: the least changed spelling, then the first."""
     places = np.flatnonzero(locations >= 0)
-    places = places[np.argsort(bent[places], kind="stable")]
+    places = places[np.argsort(changes[places], kind="stable")]
     _, first = np.unique(locations[places], return_index=True)
     return np.sort(places[first])
 
@@ -111,17 +111,17 @@ def _too_few(
     limit: int | None,
     conflict: Sequence[str] = (),
 ) -> tuple[str | Advice, ...]:
-    needed = "" if minimum <= 1 else f" At least {minimum} are needed."
+    advice = "" if minimum <= 1 else f" At least {minimum} are needed."
     if conflict:
         return (
             f"{total - len(missing)} of {total} lexicon words are in the space. {len(conflict)} of them are left out: "
             f"they are spellings of one word of the space and have conflicting labels ({name_some(conflict)})."
-            f"{needed} Correct their labels.",
+            f"{advice} Correct their labels.",
         )
     if not missing:
-        return (f"All {total} lexicon words are in the space, and they are too few.{needed}",)
-    found = f"{total - len(missing)} of {total} lexicon words are in the space"
-    return (f"{found} (first missing: {name_some(missing[:5])}).{needed}", *_likely_cause(missing, space, limit))
+        return (f"All {total} lexicon words are in the space, and they are too few.{advice}",)
+    coverage = f"{total - len(missing)} of {total} lexicon words are in the space"
+    return (f"{coverage} (first missing: {name_some(missing[:5])}).{advice}", *_likely_cause(missing, space, limit))
 
 
 def _likely_cause(missing: Sequence[str], space: WordSpace, limit: int | None) -> tuple[str | Advice, ...]:

@@ -129,11 +129,11 @@ class AnalogySet:
 
     def subset(self, names: Iterable[str]) -> AnalogySet:
         """Return the set of these categories, or of all categories of these groups."""
-        wanted = list(names)
-        for name in wanted:
+        selection = list(names)
+        for name in selection:
             if name not in self.groups:
                 self[name]  # raises an error if the name is unknown
-        kept = (one for one in self.categories if one.name in wanted or one.group in wanted)
+        kept = (one for one in self.categories if one.name in selection or one.group in selection)
         return AnalogySet(kept, name=self.name)
 
     def __len__(self) -> int:
@@ -159,9 +159,9 @@ class AnalogySet:
 def _checked_pair(pair: object) -> AnalogyPair:
     if isinstance(pair, list | tuple) and len(pair) == 2:
         query, answers = pair
-        listed = (answers,) if isinstance(answers, str) else answers
-        if isinstance(listed, list | tuple) and listed:
-            words = (query, *listed)
+        forms = (answers,) if isinstance(answers, str) else answers
+        if isinstance(forms, list | tuple) and forms:
+            words = (query, *forms)
             if all(isinstance(word, str) and word.strip() for word in words):
                 return AnalogyPair(words[0], tuple(dict.fromkeys(words[1:])))
     raise AnalogyError(f"{shorten(pair)} is not a query and its answer, as in ('Peru', 'Lima').")
@@ -315,9 +315,9 @@ def _pairs_of(questions: Iterable[FourWords]) -> tuple[AnalogyPair, ...]:
 def _pair_lines(file: TextFile) -> tuple[AnalogyPair, ...]:
     """Return the pairs of a file, one per line: a query, then alternatives with slashes between them."""
     pairs: dict[AnalogyPair, None] = {}
-    for line, query, listed in file.pairs(needed := "a query and its answer. Two words"):
-        answers = tuple(dict.fromkeys(filter(None, listed.split("/"))))
+    for line, query, forms in file.pairs(expectation := "a query and its answer. Two words"):
+        answers = tuple(dict.fromkeys(filter(None, forms.split("/"))))
         if not answers:
-            raise file.problem(f"{shorten(line.text)} is not {needed} are needed.", line=line.number)
+            raise file.problem(f"{shorten(line.text)} is not {expectation} are needed.", line=line.number)
         pairs[AnalogyPair(query, answers)] = None
     return tuple(pairs)

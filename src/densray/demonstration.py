@@ -69,20 +69,20 @@ def _sentiment(space: WordSpace) -> Part:
     measured = evaluate_induction(space, lexicon, methods=_METHODS)
     induced = induce(space, lexicon, method="ridge")
     ridge = measured.score("ridge")
-    drawn = partial(ranked_words, induced, axis="coordinate on the sentiment axis")
+    chart = partial(ranked_words, induced, axis="coordinate on the sentiment axis")
     caption = "The two ends of the sentiment axis; bars: two standard errors, from axes without each seed."
     section = Section(
         "A sentiment axis",
         "The vocabulary along the ridge axis; then Kendall's τ with the labels of words the axis has not seen, for "
         "four methods.",
         [measured.tables()[0], *(replace(table, folded=True) for table in induced.tables())],
-        _pictures((drawn, caption)),
+        _pictures((chart, caption)),
         measured.provenance,
     )
-    found = show_estimate(ridge.auc, ridge.auc_low, ridge.auc_high, 2)
+    auc = show_estimate(ridge.auc, ridge.auc_low, ridge.auc_high, 2)
     return section, (
         f"Found: a sentiment axis from {measured.n_training:,} labelled words orders {measured.n_test:,} others with "
-        f"AUC {found} and Kendall's τ {show_number(ridge.tau, 2)} (at most {show_number(ridge.tau_ceiling, 2)})."
+        f"AUC {auc} and Kendall's τ {show_number(ridge.tau, 2)} (at most {show_number(ridge.tau_ceiling, 2)})."
     )
 
 
@@ -90,19 +90,19 @@ def _gender(space: WordSpace) -> Part:
     """Return the section on table 3 and figure 2 of the paper: occupations before and after gender is removed."""
     gaps = occupation_gaps(space)
     compared = compare(table3(gaps), published("table3"))
-    drawn = partial(anchor_scatter, figure2(gaps), anchors=ANCHORS)
-    found = agreement(compared, decimals=DECIMALS["table3"])
+    chart = partial(anchor_scatter, figure2(gaps), anchors=ANCHORS)
+    cells = agreement(compared, decimals=DECIMALS["table3"])
     section = Section(
         "A gender axis, compared with the paper",
         "Occupations by their cosines to “man” and “woman”, in the original space and without the gender axis, which "
         "the paper calls the complement (table 3 and figure 2 of Dufter & Schütze 2019).",
         [replace(comparison_table("table3", compared), folded=True)],
-        _pictures((drawn, f"{gaps['original'].used} occupations before and after removal; on the line a word is as "
+        _pictures((chart, f"{gaps['original'].used} occupations before and after removal; on the line a word is as "
                           "near to one as to the other.")),
     )  # fmt: skip
     return (
         section,
-        f"Reproduced: {found['equal']} of {found['compared']} cosines of the paper's table 3, to two decimals.",
+        f"Reproduced: {cells['equal']} of {cells['compared']} cosines of the paper's table 3, to two decimals.",
     )
 
 
@@ -116,14 +116,14 @@ def _two_axes(space: WordSpace) -> Part:
     words = [word for word in load_word_list("occupations") if word in space]
     coordinates = {name: axis.transform(space[words])[:, 0] for name, axis in axes.items()}
     rows = [
-        {"word": word, **{name: float(found[row]) for name, found in coordinates.items()}}
+        {"word": word, **{name: float(values[row]) for name, values in coordinates.items()}}
         for row, word in enumerate(words)
     ]
-    drawn = partial(axis_scatter, rows, axes=("sentiment", "gender"))
+    chart = partial(axis_scatter, rows, axes=("sentiment", "gender"))
     section = Section(
         "Two named axes",
         "The same occupations by sentiment (right is positive) and gender (up is male): coordinates anyone can name.",
-        figures=_pictures((drawn, "Occupations by sentiment and gender.")),
+        figures=_pictures((chart, "Occupations by sentiment and gender.")),
     )
     return section, ""
 
@@ -131,13 +131,13 @@ def _two_axes(space: WordSpace) -> Part:
 def _analogies(space: WordSpace) -> Part:
     """Return the section on four categories of the Google analogies, compared with tables 4 to 6 of the paper."""
     google = load_analogies("google")
-    chosen = AnalogySet([category for category in google if category.name in SECTIONS], name="google")
+    selection = AnalogySet([category for category in google if category.name in SECTIONS], name="google")
     columns = {
         "intcos-original-densray": make_solver("intcos-original", space),
         "intcos-complement-densray": make_solver("intcos-complement", space),
         "lrcos": make_solver("lrcos", space),
     }
-    results = compare_solvers(space, chosen, list(columns.values()), protocol="paper", k=1)
+    results = compare_solvers(space, selection, list(columns.values()), protocol="paper", k=1)
     paper = {
         (row["category"], row["column"]): row["paper"]
         for table in ("table5", "table6")
@@ -151,13 +151,13 @@ def _analogies(space: WordSpace) -> Part:
             row[column] = result.categories[number].precision
             row[f"{column} paper"] = paper[name, column]
         rows.append(row)
-    shown: list[Column | str] = ["category", "pairs"]
+    columns_shown: list[Column | str] = ["category", "pairs"]
     for column, heading in zip(columns, ("IntCos", "IntCos complement", "LRCos"), strict=True):
-        shown += [Column(column, heading, decimals=2), Column(f"{column} paper", "paper", decimals=2)]
+        columns_shown += [Column(column, heading, decimals=2), Column(f"{column} paper", "paper", decimals=2)]
     section = Section(
         "Set-based analogies, compared with the paper",
         "Each pair is left out in turn and answered from the others; share of correct first answers.",
-        [Table("Precision", shown, rows)],
+        [Table("Precision", columns_shown, rows)],
     )
     best = max(columns, key=lambda column: sum(row[column] for row in rows))
     shares = [row[best] for row in rows]

@@ -294,7 +294,7 @@ def embed_table(
         raise TableError(f"{rows.name} has no rows.")
     encoder = _Encoder(model, device=device, batch_size=batch_size, max_length=max_length)
     run = encoder.run(journal)
-    written = skipped = width = 0
+    n_rows = skipped = width = 0
     truncated, write = 0.0, None
     record = encoder.record()
     with atomic_write(path, overwrite=overwrite) as temporary, ExitStack() as files:
@@ -310,13 +310,13 @@ def embed_table(
                     ".",
                 )
             usable = [row for row, text in enumerate(texts) if not _is_missing(text)]
-            skipped, written = skipped + len(missing), written + len(usable)
+            skipped, n_rows = skipped + len(missing), n_rows + len(usable)
             if usable:
-                chosen = [texts[row] or "" for row in usable]
-                vectors = _embed_block(encoder, run, chosen, start)
+                block_texts = [texts[row] or "" for row in usable]
+                vectors = _embed_block(encoder, run, block_texts, start)
                 new = _with_vectors(batch.take(_integers(usable)), vectors, vector_column, record)
                 if write is None:
-                    width, truncated = int(vectors.shape[1]), encoder.share_truncated(chosen)
+                    width, truncated = int(vectors.shape[1]), encoder.share_truncated(block_texts)
                     kind = KINDS[path.suffix.lower()]
                     write = files.enter_context(open_writer(temporary, kind, new.schema, (vector_column,)))
                 write(new)
@@ -324,7 +324,7 @@ def embed_table(
                 progress(start + len(texts), len(rows))
         if write is None:
             raise TableError(f"{rows.name}: no row has a text in '{text_column}'.")
-    return EmbeddedTable(path, written, width, skipped, truncated, encoder.name, run.n_reused)
+    return EmbeddedTable(path, n_rows, width, skipped, truncated, encoder.name, run.n_reused)
 
 
 def embed_lexicon(
@@ -372,32 +372,32 @@ def embed_lexicon(
     """
     documents = open_table(table)
     loaded = _encoder_of(documents, encoder, device, batch_size)
-    vectors, record, known = loaded.encode(lexicon.words), loaded.record(), documents.encoder
-    differs = known is not None and record is not None and not known.matches(record)
+    vectors, record, table_encoder = loaded.encode(lexicon.words), loaded.record(), documents.encoder
+    differs = table_encoder is not None and record is not None and not table_encoder.matches(record)
     if documents.width != vectors.shape[1] or differs:
-        whose = f"the encoder '{known.name}'" if known is not None else "another encoder"
+        encoder_name = f"the encoder '{table_encoder.name}'" if table_encoder is not None else "another encoder"
         raise TaskError(
-            f"{documents.name} has vectors of {whose} (width {documents.width}), and '{loaded.name}' would embed the "
-            f"words (width {vectors.shape[1]}). Give the encoder that embedded the documents."
+            f"{documents.name} has vectors of {encoder_name} (width {documents.width}), and '{loaded.name}' would "
+            f"embed the words (width {vectors.shape[1]}). Give the encoder that embedded the documents."
         )
     words = WordSpace(lexicon.words, vectors, name=loaded.name)
     rows = lexicon.align(words, minimum=2, order="lexicon", groups=groups)
     sample = documents.sample(_SAMPLED_DOCUMENTS)
-    nowhere = np.empty(0, dtype=np.int64)
-    return replace(rows, background=sample, locations=nowhere, encoder=known or record)
+    no_locations = np.empty(0, dtype=np.int64)
+    return replace(rows, background=sample, locations=no_locations, encoder=table_encoder or record)
 
 
-def _encoder_of(documents: VectorTable, given: Any, device: str | None, batch_size: int) -> _Encoder:
+def _encoder_of(documents: VectorTable, encoder: Any, device: str | None, batch_size: int) -> _Encoder:
     """Return the given encoder, or the one that a table records."""
-    known = documents.encoder
-    if given is None and (known is None or not known.source):
-        how = "does not record its encoder" if known is None else f"was embedded by an object ({known.name})"
+    record = documents.encoder
+    if encoder is None and (record is None or not record.source):
+        how = "does not record its encoder" if record is None else f"was embedded by an object ({record.name})"
         raise TaskError(f"{documents.name} {how}. Name the encoder of the documents: ", Argument("encoder", ...), ".")
-    source = known.source if given is None and known is not None else given
+    source = record.source if encoder is None and record is not None else encoder
     try:
         return _Encoder(source, device=device, batch_size=batch_size, max_length=None)
     except TaskError as error:
-        if given is not None:
+        if encoder is not None:
             raise
         raise TaskError(
             f"{documents.name} was embedded by '{source}', which cannot be loaded here. Name the folder of that "

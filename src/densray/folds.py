@@ -114,17 +114,17 @@ def stratified_folds(rows: Rows, n_folds: int, random: np.random.Generator) -> N
     return folds
 
 
-def _count_group_folds(rows: Rows, wanted: int) -> int:
+def _count_group_folds(rows: Rows, n_folds: int) -> int:
     assert rows.groups is not None
     counts = [len(np.unique(rows.groups[rows.sides == side])) for side in (-1.0, 1.0)]
     if min(counts) < 2:
-        found = len(rows.members)
+        n_groups = len(rows.members)
         raise TooFewRowsError(
-            f"{len(rows)} rows were found in {found} group{'' if found == 1 else 's'}, {counts[1]} of them with "
+            f"{len(rows)} rows were found in {n_groups} group{'' if n_groups == 1 else 's'}, {counts[1]} of them with "
             f"a higher label and {counts[0]} with a lower; at least two groups with each are needed to hold groups "
             "out. Use smaller groups, or add rows."
         )
-    return min(wanted, *counts)
+    return min(n_folds, *counts)
 
 
 def draw_folds(rows: Rows, wanted: int, random_state: int | np.random.Generator) -> NDArray[np.int64]:

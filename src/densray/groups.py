@@ -97,9 +97,9 @@ class GroupProposal:
     @property
     def line(self) -> str:
         """The proposed groups and the advice, in one line."""
-        named = " and ".join(shorten(text, width=40) for text in self.example)
+        pair = " and ".join(shorten(text, width=40) for text in self.example)
         return (
-            f"{self.n_rows:,} of {len(self.numbers):,} rows {self.reason} ({named}). Held out alone, one reveals the "
+            f"{self.n_rows:,} of {len(self.numbers):,} rows {self.reason} ({pair}). Held out alone, one reveals the "
             f"label of the other, and results and penalties are biased. Held out together (groups: proposed) they make "
             f"{self.n_groups:,} groups; your own groups, such as the topics of texts, may be wider."
         )
@@ -148,12 +148,12 @@ class WordForms:
     @property
     def _together(self) -> str:
         short = ([one_line(name, width=_LONGEST_NAME) for name in group] for group in self.examples)
-        named = ", ".join("/".join(dict.fromkeys(group)) for group in short)
+        examples = ", ".join("/".join(dict.fromkeys(group)) for group in short)
         end = ", …" if self.n_groups > len(self.examples) else "."
         groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
         if self.equal:
-            return f"{self.n_words:,} rows in {groups} have equal vectors and are held out together: {named}{end}"
-        return f"{self.n_words:,} words in {groups} are held out together as forms of one word: {named}{end}"
+            return f"{self.n_words:,} rows in {groups} have equal vectors and are held out together: {examples}{end}"
+        return f"{self.n_words:,} words in {groups} are held out together as forms of one word: {examples}{end}"
 
 
 #: Equal vectors join at most this many given groups: a vector in more of them is not that of a copied text.
@@ -202,7 +202,7 @@ def find_forms(words: Sequence[str], X: NDArray[Any], background: Any = None) ->
     unit = unit_rows(unit_rows(np.asarray(to_host(X[rows]), dtype=np.float32)) - origin)
     places = places.reshape(ends.shape)
     cosines = np.einsum("ij,ij->i", unit[places[:, 0]], unit[places[:, 1]])
-    return _linked(words, ends[cosines > least].tolist())
+    return _link(words, ends[cosines > least].tolist())
 
 
 def find_equal_rows(names: Sequence[str], X: NDArray[Any], groups: NDArray[np.int64] | None = None) -> WordForms | None:
@@ -221,11 +221,11 @@ def find_equal_rows(names: Sequence[str], X: NDArray[Any], groups: NDArray[np.in
             reached.setdefault(digest, set()).add(group)
         links = [link for link in links if 1 < len(reached[digests[link[0]]]) <= MOST_JOINED]
         n_apart = sum(len(reached[digest]) > MOST_JOINED for digest in digests)
-    found = _linked(names, links)
-    if found is None:
+    forms = _link(names, links)
+    if forms is None:
         alone = np.arange(len(digests), dtype=np.int64)
         return WordForms(0, 0, (), alone, equal=True, n_apart=n_apart) if n_apart else None
-    return replace(found, equal=True, n_apart=n_apart)
+    return replace(forms, equal=True, n_apart=n_apart)
 
 
 def join_groups(*groupings: NDArray[Any]) -> NDArray[np.int64]:
@@ -238,7 +238,7 @@ def join_groups(*groupings: NDArray[Any]) -> NDArray[np.int64]:
     return number_groups(first_of_group(links, len(groupings[0])).tolist())
 
 
-def _linked(names: Sequence[str], links: Sequence[Sequence[int]]) -> WordForms | None:
+def _link(names: Sequence[str], links: Sequence[Sequence[int]]) -> WordForms | None:
     if not links:
         return None
     numbers = number_groups(first_of_group(links, len(names)).tolist())
@@ -300,21 +300,21 @@ def propose_groups(
     [0, 0, 1]
     """
     places = {text: row for row, text in enumerate(texts)}
-    found = {
+    by_reason = {
         "come in pairs": [(places[a], places[b]) for a, b in pairs if a in places and b in places and a != b],
         "are repeated": pairwise_rows([" ".join(spelling_key(text, any_case=True).split()) for text in texts]),
         "have the vector of another": [] if X is None else pairwise_rows(_row_digests(X)),
         "differ from another in one word": [] if labels is None else _twins(texts, labels),
     }
-    links = [link for some in found.values() for link in some]
+    links = [link for some in by_reason.values() for link in some]
     if not links or len(np.unique(links)) < LEAST_SHARE * len(texts):
         return None
     links += [] if forms is None else pairwise_rows(forms.numbers.tolist())
     numbers = number_groups(first_of_group(links, len(texts)).tolist())
     sizes = np.bincount(numbers, minlength=1)
     n_rows = int(sizes[sizes > 1].sum())
-    reason = max(found, key=lambda name: len(found[name]))
-    example = tuple(texts[row] for row in found[reason][0])
+    reason = max(by_reason, key=lambda name: len(by_reason[name]))
+    example = tuple(texts[row] for row in by_reason[reason][0])
     return GroupProposal(len(sizes), n_rows, reason, example, numbers)
 
 

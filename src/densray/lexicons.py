@@ -62,8 +62,10 @@ def _mpqa_entries(file: TextFile) -> Iterator[tuple[str, float]]:
             raise file.problem(f"{shorten(line.text)} lacks word1= or priorpolarity=.", line=line.number)
         labels = _MPQA.get(fields["priorpolarity"])
         if labels is None:
-            known = ", ".join(_MPQA)
-            raise file.problem(f"polarity {shorten(fields['priorpolarity'])} is not one of {known}.", line=line.number)
+            choices = ", ".join(_MPQA)
+            raise file.problem(
+                f"polarity {shorten(fields['priorpolarity'])} is not one of {choices}.", line=line.number
+            )
         yield from ((fields["word1"], label) for label in labels)
 
 
@@ -144,8 +146,8 @@ def strip_technical_suffix(lemma: str) -> str:
 
 def read_german_polarity_clues(paths: FilePath | Sequence[FilePath]) -> Lexicon:
     """Return GermanPolarityClues (Waltinger 2010): one or more of its files, positive, negative, neutral."""
-    listed = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    files = [TextFile(path, encoding="utf-8", error=LexiconError) for path in listed]
+    path_list = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    files = [TextFile(path, encoding="utf-8", error=LexiconError) for path in path_list]
     return Lexicon((entry for file in files for entry in _german_entries(file)), name="GermanPC")
 
 

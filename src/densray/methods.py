@@ -61,10 +61,10 @@ class Method:
     def make(self, n_components: int | None = 1) -> Rotation:
         """Return the unfitted rotation with this number of axes."""
         module, _, name = self.rotation.partition(".")
-        made: Rotation = getattr(import_module(f"densray.rotations.{module}"), name)(
+        rotation: Rotation = getattr(import_module(f"densray.rotations.{module}"), name)(
             n_components=n_components, **self.parameters
         )
-        return made
+        return rotation
 
 
 def _linear(
@@ -186,8 +186,8 @@ def name_method(method: str | Rotation) -> str:
     """
     if not isinstance(method, str):
         return type(method).__name__
-    meant = METHODS[method].stands_for if method in METHODS else ""
-    return f"{meant} ({method})" if meant else method
+    name = METHODS[method].stands_for if method in METHODS else ""
+    return f"{name} ({method})" if name else method
 
 
 def note_errors(name: str, rotation: Rotation) -> str:

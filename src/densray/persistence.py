@@ -86,10 +86,10 @@ def write_tensors(
     content = save(tensors, metadata={name: json.dumps(value) for name, value in whole.items()})
     with ExitStack() as stack:
         if card is not None:
-            beside = stack.enter_context(atomic_write(path.parent / "README.md", overwrite=overwrite))
+            card_file = stack.enter_context(atomic_write(path.parent / "README.md", overwrite=overwrite))
             lines = f"{card(path.name)}\nDigest of `{path.name}`: `{whole['digest']}`\n"
-            beside.write_text(lines, encoding="utf-8")
-            flush_to_disk(beside)
+            card_file.write_text(lines, encoding="utf-8")
+            flush_to_disk(card_file)
         temporary = stack.enter_context(atomic_write(path, overwrite=overwrite))
         temporary.write_bytes(content)
     return path
@@ -141,10 +141,10 @@ def format_of(path: str | Path) -> str | None:
 
     try:
         with safe_open(str(path), framework="numpy") as file:
-            named = json.loads((file.metadata() or {}).get("format", "null"))
+            format_name = json.loads((file.metadata() or {}).get("format", "null"))
     except (SafetensorError, OSError, ValueError):
         return None
-    return named if isinstance(named, str) else None
+    return format_name if isinstance(format_name, str) else None
 
 
 def is_tensor_file(name: str | Path) -> bool:
@@ -157,10 +157,10 @@ def rotation_classes() -> dict[str, type]:
     from densray import rotations
 
     public = (getattr(rotations, name) for name in rotations.__all__)
-    named = (type(method.make(1)) for method in rotations.METHODS.values())
+    method_classes = (type(method.make(1)) for method in rotations.METHODS.values())
     return {
         value.__name__: value
-        for value in (*public, *named)
+        for value in (*public, *method_classes)
         if isinstance(value, type) and issubclass(value, rotations.Rotation) and value is not rotations.Rotation
     }
 
@@ -195,13 +195,13 @@ def _decode(value: object) -> object:
     if isinstance(value, list):
         return tuple(_decode(item) for item in value)
     if isinstance(value, dict):
-        known = {**_scikit_learn_estimators(), **rotation_classes()}
-        if value.get("class") not in known:
+        classes = {**_scikit_learn_estimators(), **rotation_classes()}
+        if value.get("class") not in classes:
             raise PersistenceError(
                 f"the file names the estimator {value.get('class')!r}, neither a rotation nor part of scikit-learn. "
                 "Only those are made from a file."
             )
-        return known[value["class"]](**decode_parameters(value["parameters"]))
+        return classes[value["class"]](**decode_parameters(value["parameters"]))
     return value
 
 

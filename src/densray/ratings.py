@@ -46,7 +46,7 @@ class RatingColumns:
     items : int
         Position of the items, from 0.
     ratings : tuple of int
-        Positions of the ratings, one per rater; empty if they cannot be told from the columns.
+        Positions of the ratings, one per rater; empty if the columns leave them ambiguous.
     """
 
     names: tuple[str, ...]
@@ -145,21 +145,21 @@ class Ratings:
         kept = tuple(item for item, yes in zip(members, rated.tolist(), strict=True) if yes)
         merged = merged[rated]
         single = table.ndim == 1 or columns.shape[1] == 1
-        found_errors = None if single else _standard_errors(merged)
+        item_errors = None if single else _standard_errors(merged)
         if errors is not None:
-            given = np.asarray(errors, dtype=np.float64)
-            if given.shape != (len(texts),) or (given < 0).any():
+            own_errors = np.asarray(errors, dtype=np.float64)
+            if own_errors.shape != (len(texts),) or (own_errors < 0).any():
                 raise LabelError(
-                    f"errors of shape {given.shape} are given for {len(texts)} items; one number per item, none "
+                    f"errors of shape {own_errors.shape} are given for {len(texts)} items; one number per item, none "
                     "below 0, is needed."
                 )
             # the error of a mean of k values is the root of the sum of their squares, over k
-            own = [np.sqrt(np.sum(given[places] ** 2)) / len(places) for places in members.values()]
-            found_errors = np.array(own)[rated]
+            own = [np.sqrt(np.sum(own_errors[places] ** 2)) / len(places) for places in members.values()]
+            item_errors = np.array(own)[rated]
         return cls(
             items=kept,
             values=_mean(merged.T),
-            errors=found_errors,
+            errors=item_errors,
             raters=None if single else merged,
             name=name,
             repeated=tuple(item for item, places in members.items() if len(places) > 1),
@@ -201,7 +201,7 @@ class Ratings:
         item_at = table.item_place(item_column)
         errors_at = None if error_column is None else table.place(error_column)
         by_line = None if rater_column is None else table.place(rater_column)
-        rating_at = table.rating_places(rating_column, taken=(item_at, errors_at, by_line))
+        rating_at = table.rating_places(rating_column, other_places=(item_at, errors_at, by_line))
         if len(rating_at) > 1 and (errors_at is not None or by_line is not None):
             raise table.file.problem("several columns of ratings are one rater each; name one of them, or no others.")
         if errors_at is not None and by_line is not None:
@@ -209,11 +209,11 @@ class Ratings:
                 "single ratings by named raters give standard errors of their own; name no others."
             )
         items, values = table.column(item_at), np.column_stack([table.numbers(place) for place in rating_at])
-        called = name or table.file.path.stem
+        set_name = name or table.file.path.stem
         if by_line is not None:
-            return cls.of(*_by_rater(items, table.column(by_line), values[:, 0]), name=called)
+            return cls.of(*_by_rater(items, table.column(by_line), values[:, 0]), name=set_name)
         errors = None if errors_at is None else table.numbers(errors_at)
-        return cls.of(items, values if len(rating_at) > 1 else values[:, 0], errors=errors, name=called)
+        return cls.of(items, values if len(rating_at) > 1 else values[:, 0], errors=errors, name=set_name)
 
     @classmethod
     def from_table(
@@ -250,20 +250,20 @@ class Ratings:
         """
         from densray.tables import open_table
 
-        found = open_table(table)
+        documents = open_table(table)
         columns = [ratings] if isinstance(ratings, str) else list(ratings)
         if len(columns) > 1 and (errors is not None or raters is not None):
             raise LabelError("several columns of ratings are one rater each; name one of them, or no others.")
         if errors is not None and raters is not None:
             raise LabelError("single ratings by named raters give standard errors of their own; name no others.")
-        values = np.column_stack([_table_numbers(found, column) for column in columns])
-        items = row_names(found, names)
-        called = columns[0] if len(columns) == 1 else found.name
+        values = np.column_stack([_table_numbers(documents, column) for column in columns])
+        items = row_names(documents, names)
+        set_name = columns[0] if len(columns) == 1 else documents.name
         if raters is not None:
-            who = ["" if value is None else str(value) for value in found.column(raters).to_pylist()]
-            return cls.of(*_by_rater(items, who, values[:, 0]), name=called)
-        given = None if errors is None else _table_numbers(found, errors)
-        return cls.of(items, values if len(columns) > 1 else values[:, 0], errors=given, name=called)
+            rater_names = ["" if value is None else str(value) for value in documents.column(raters).to_pylist()]
+            return cls.of(*_by_rater(items, rater_names, values[:, 0]), name=set_name)
+        column_errors = None if errors is None else _table_numbers(documents, errors)
+        return cls.of(items, values if len(columns) > 1 else values[:, 0], errors=column_errors, name=set_name)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -289,7 +289,7 @@ class Ratings:
         Spellings of one word of the space are averaged, like repeated items.
         """
         rows = align_words(self.items, self.values, space, any_case=any_case, limit=None, minimum=2, conflicts="mean")
-        return rows if rows.concept == self.name else _renamed(rows, self.name)
+        return rows if rows.concept == self.name else _rename(rows, self.name)
 
     def reliability(self, *, n_splits: int = N_SPLITS, random_state: int = 0) -> float | None:
         """Return the share of the variance of the mean ratings that other raters of the same kind would reproduce.
@@ -317,10 +317,10 @@ def row_names(table: VectorTable, names: str | None) -> list[str]:
 
 def _table_numbers(table: VectorTable, name: str) -> Vector:
     """Return a column of numbers; NaN where a value is missing."""
-    found = []
+    values = []
     for row, value in enumerate(table.column(name).to_pylist()):
         if value is None or (isinstance(value, str) and is_no_label(value)):
-            found.append(np.nan)
+            values.append(np.nan)
             continue
         number = parse_rating(value) if isinstance(value, str) else _as_float(value)
         if number is None:
@@ -328,8 +328,8 @@ def _table_numbers(table: VectorTable, name: str) -> Vector:
                 f"{table.name}, row {row:,}: {shorten(str(value))} in the column '{name}' is not a number. Ratings are "
                 "numbers."
             )
-        found.append(number)
-    numbers = np.array(found, dtype=np.float64)
+        values.append(number)
+    numbers = np.array(values, dtype=np.float64)
     warn_of_missing_codes(numbers, f"{table.name}, column '{name}'")
     return numbers
 
@@ -375,13 +375,13 @@ def split_half_reliability(raters: ArrayLike, *, n_splits: int = N_SPLITS, rando
     half = count // 2
     places = np.array([random.permutation(count) for _ in range(n_splits)]).T
     sides = [((places >= start) & (places < start + half)).astype(np.float64) for start in (0, half)]
-    sums, found = [table @ side for side in sides], []
+    sums, correlations = [table @ side for side in sides], []
     for first, second in zip(sums[0].T, sums[1].T, strict=True):
         if len(table) >= 3 and np.ptp(first) > 0.0 and np.ptp(second) > 0.0:
-            found.append(float(np.corrcoef(first, second)[0, 1]))
-    if not found:
+            correlations.append(float(np.corrcoef(first, second)[0, 1]))
+    if not correlations:
         return None
-    times, r = count / half, max(float(np.mean(found)), 0.0)
+    times, r = count / half, max(float(np.mean(correlations)), 0.0)
     return float(times * r / (1.0 + (times - 1.0) * r))
 
 
@@ -478,7 +478,7 @@ def _by_rater(items: Sequence[str], raters: Sequence[str], values: Vector) -> tu
     return list(rows), np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
 
 
-def _renamed(rows: Rows, name: str) -> Rows:
+def _rename(rows: Rows, name: str) -> Rows:
     from dataclasses import replace
 
     return replace(rows, concept=name)
@@ -523,8 +523,10 @@ class _Table:
         number = int(column) if isinstance(column, int) or column.isdecimal() else -1
         if 0 <= number < len(self._columns):
             return number
-        known = f"the columns are {name_some(names, most=12)}" if names else f"there are {len(self._columns)} columns"
-        raise self.file.problem(f"there is no column '{column}': {known}.")
+        available = (
+            f"the columns are {name_some(names, most=12)}" if names else f"there are {len(self._columns)} columns"
+        )
+        raise self.file.problem(f"there is no column '{column}': {available}.")
 
     def item_place(self, column: str | int | None) -> int:
         if column is not None:
@@ -538,10 +540,10 @@ class _Table:
     def width(self) -> int:
         return len(self._columns)
 
-    def likely_ratings(self, taken: Sequence[int | None]) -> list[int] | None:
+    def likely_ratings(self, other_places: Sequence[int | None]) -> list[int] | None:
         """Return the positions of the ratings among the remaining columns; None if it is ambiguous."""
-        free = [place for place in range(self.width) if place not in taken]
-        numeric = self._numeric(taken)
+        free = [place for place in range(self.width) if place not in other_places]
+        numeric = self._numeric(other_places)
         if len(numeric) == 1 or not numeric:
             return numeric or free[:1]
         names = [self.names[place] for place in numeric] if self.names else []
@@ -551,25 +553,27 @@ class _Table:
                 return [numeric[lowered.index(usual)]]
         return numeric if names and not columns_beside_dimensions(names) else None
 
-    def _numeric(self, taken: Sequence[int | None]) -> list[int]:
+    def _numeric(self, other_places: Sequence[int | None]) -> list[int]:
         return [
             place
             for place in range(self.width)
-            if place not in taken and _is_numeric(self._columns[place], self._delimiter)
+            if place not in other_places and _is_numeric(self._columns[place], self._delimiter)
         ]
 
-    def rating_places(self, column: str | int | Sequence[str | int] | None, taken: Sequence[int | None]) -> list[int]:
+    def rating_places(
+        self, column: str | int | Sequence[str | int] | None, other_places: Sequence[int | None]
+    ) -> list[int]:
         if column is not None:
-            given = [column] if isinstance(column, str | int) else list(column)
-            return [self.place(each) for each in given]
-        likely = self.likely_ratings(taken)
+            columns = [column] if isinstance(column, str | int) else list(column)
+            return [self.place(each) for each in columns]
+        likely = self.likely_ratings(other_places)
         if likely is not None:
             return likely
-        numeric = self._numeric(taken)
+        numeric = self._numeric(other_places)
         names = [self.names[place] for place in numeric] if self.names else []
-        listed = name_some(names, most=8) if names else f"{len(numeric)} columns of numbers"
+        candidates = name_some(names, most=8) if names else f"{len(numeric)} columns of numbers"
         raise self.file.problem(
-            f"the ratings may be in any of {listed}.",
+            f"the ratings may be in any of {candidates}.",
             Advice(
                 " Name the column of the mean ratings, or those of all raters: ", Argument("rating_column", ...), "."
             ),
@@ -577,20 +581,20 @@ class _Table:
 
     def numbers(self, place: int) -> Vector:
         """Return the numbers of a column, NaN if a field is empty; any other text is an error with its line."""
-        found = []
+        values = []
         for text, line in zip(self._columns[place], self._lines, strict=True):
             number = np.nan if is_no_label(text) else parse_rating(text, self._delimiter)
             if number is None:
                 raise self.file.problem(f"{shorten(text)} is not a number. Ratings are numbers.", line=line.number)
             if np.isfinite(number):
                 self._notation.check(text, number, line)
-            found.append(number)
-        numbers = np.array(found, dtype=np.float64)
+            values.append(number)
+        numbers = np.array(values, dtype=np.float64)
         column = f"column {place}" if self.names is None else f"column '{self.names[place]}'"
         warn_of_missing_codes(numbers, f"{self.file.path.name}, {column}")
         return numbers
 
 
 def _is_numeric(fields: Sequence[str], delimiter: str | None) -> bool:
-    known = [field for field in fields if not is_no_label(field)]
-    return bool(known) and sum(parse_rating(field, delimiter) is not None for field in known) > len(known) / 2
+    labels = [field for field in fields if not is_no_label(field)]
+    return bool(labels) and sum(parse_rating(field, delimiter) is not None for field in labels) > len(labels) / 2

@@ -82,9 +82,9 @@ def double_hard(
     best, lowest = None, np.inf
     for component in components:
         axes = np.vstack([component, _pair_axis(firsts, seconds, component)])
-        found = cluster_accuracy(biased - (biased @ axes.T) @ axes, labels, random_state=random_state)
-        if found < lowest:
-            best, lowest = axes, found
+        accuracy = cluster_accuracy(biased - (biased @ axes.T) @ axes, labels, random_state=random_state)
+        if accuracy < lowest:
+            best, lowest = axes, accuracy
     assert best is not None  # at least one component is tried
     return AffineMap.along(best, method="double-hard", shift=mean - (best @ mean) @ best)
 
@@ -133,15 +133,15 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
        Iterative Nullspace Projection. ACL 2020.
     """
     with ignored_warnings(SignalWarning):  # issued below
-        rotation, found = _axes_above_chance(X, y, n_axes)
-    if found < n_axes:
+        rotation, n_found = _axes_above_chance(X, y, n_axes)
+    if n_found < n_axes:
         warnings.warn(
-            f"inlp stopped after {found} of {n_axes} axes: without them, a linear classifier separates unseen words "
-            f"no better than chance. Ask for {found}, or give more words.",
+            f"inlp stopped after {n_found} of {n_axes} axes: without them, a linear classifier separates unseen words "
+            f"no better than chance. Ask for {n_found}, or give more words.",
             SignalWarning,
             stacklevel=2,
         )
-    return AffineMap.of(rotation, found, method="inlp")
+    return AffineMap.of(rotation, n_found, method="inlp")
 
 
 def _axes_above_chance(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int) -> tuple[LinearRotation, int]:
@@ -204,11 +204,13 @@ def class_means(X: NDArray[np.floating], labels: Sequence[NDArray[np.float64]], 
         spread.append(means - means.mean(axis=0))
     _, sizes, directions = np.linalg.svd(np.vstack(spread), full_matrices=False)
     available = int(np.sum(sizes > sizes[0] * 1e-10)) if sizes[0] > 0 else 0
-    wanted = available if n_axes is None else n_axes
-    if not available or wanted > available:
+    n_removed = available if n_axes is None else n_axes
+    if not available or n_removed > available:
         count = sum(len(np.unique(y)) for y in labels)
-        raise TaskError(f"{wanted} axes were asked for; the means of {count} classes differ in {available} directions.")
-    return AffineMap.along(np.ascontiguousarray(directions[:wanted]), method="mean-difference")
+        raise TaskError(
+            f"{n_removed} axes were asked for; the means of {count} classes differ in {available} directions."
+        )
+    return AffineMap.along(np.ascontiguousarray(directions[:n_removed]), method="mean-difference")
 
 
 _FOLDS = 5
@@ -340,8 +342,8 @@ def _rotation(method: str) -> Find:
     def find(request: Request) -> AffineMap:
         rows, count = request.rows, request.n_axes or 1
         rotation = make_rotation(method, count).fit(rows.X, rows.y, groups=rows.groups)
-        found = AffineMap.of(rotation, count)
-        return replace(found, n_signal_axes=getattr(rotation, "n_signal_axes_", None))
+        erasure = AffineMap.of(rotation, count)
+        return replace(erasure, n_signal_axes=getattr(rotation, "n_signal_axes_", None))
 
     return find
 

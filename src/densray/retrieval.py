@@ -249,8 +249,8 @@ def evaluate_retrieval(
     """
     began = Provenance.begin(seed=random_state)
     if not at or min(at) < 1 or n_resamples < 1:
-        given = Argument("at", tuple(at)), " and ", Argument("n_resamples", n_resamples)
-        raise TaskError(*given, " are given; positive numbers are needed.")
+        arguments = Argument("at", tuple(at)), " and ", Argument("n_resamples", n_resamples)
+        raise TaskError(*arguments, " are given; positive numbers are needed.")
     check_seed(random_state)
     first = open_table(table, vectors=vectors)
     second = None if against is None else open_table(against, vectors=vectors)
@@ -267,16 +267,18 @@ def evaluate_retrieval(
     ranks = []
     for number, X in enumerate(spaces):
         part = part_of(progress, number * _STEPS, (number + 1) * _STEPS, len(spaces) * _STEPS)
-        queries, found = partner_ranks(X, labels, texts=contents, progress=part)
-        ranks.append(found)
-    asked = [labels[query] for query in queries.tolist()]
+        queries, own_ranks = partner_ranks(X, labels, texts=contents, progress=part)
+        ranks.append(own_ranks)
+    query_labels = [labels[query] for query in queries.tolist()]
     return Retrieval(
         table=first.name,
         against=None if second is None else second.name,
         n_documents=len(pool),
         n_queries=len(queries),
-        n_pairs=len(set(asked)),
-        recalls=tuple(recall_at(k, ranks, asked, n_resamples=n_resamples, random_state=random_state) for k in at),
+        n_pairs=len(set(query_labels)),
+        recalls=tuple(
+            recall_at(k, ranks, query_labels, n_resamples=n_resamples, random_state=random_state) for k in at
+        ),
         purity=None if classes is None else _purity(str(clusters), classes, spaces, n_clusters, random_state),
         provenance=began.finish(
             inputs=[Input("table", each.name, size=len(each)) for each in tables],
@@ -405,8 +407,8 @@ def recall_at(
         resampled.append(np.array([weights @ each / (weights @ sizes) for each in hits]))
     draws = np.concatenate(resampled, axis=1)
     estimates = [
-        Estimate(float(each.sum() / sizes.sum()), *percentile_interval(drawn))
-        for each, drawn in zip(hits, draws, strict=True)
+        Estimate(float(each.sum() / sizes.sum()), *percentile_interval(sample))
+        for each, sample in zip(hits, draws, strict=True)
     ]
     if len(hits) == 1:
         return Recall(k, estimates[0])
@@ -434,11 +436,11 @@ def _purity(
             f"the column '{column}' has {len(np.unique(classes))} values in {len(places):,} documents, for {count} "
             "clusters; a column of two or more classes, each of several documents, is needed."
         )
-    found = []
+    purities = []
     with single_threaded_blas():
         for X in spaces:
             assigned = KMeans(count, n_init=4, random_state=random_state).fit_predict(X[places])
             counts = np.zeros((count, classes.max() + 1))
             np.add.at(counts, (assigned, classes), 1.0)
-            found.append(float(counts.max(axis=1).sum() / len(places)))
-    return Purity(column, count, found[0], found[1] if len(found) > 1 else None, float(np.bincount(classes).max() / len(places)))  # noqa: E501  # fmt: skip
+            purities.append(float(counts.max(axis=1).sum() / len(places)))
+    return Purity(column, count, purities[0], purities[1] if len(purities) > 1 else None, float(np.bincount(classes).max() / len(places)))  # noqa: E501  # fmt: skip

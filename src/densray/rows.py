@@ -214,8 +214,8 @@ class Rows:
         """
         from densray.tables import open_table
 
-        found = open_table(table, vectors=vectors, bad_rows=bad_rows)
-        return found.rows(labels, groups=groups, names=names, classes=classes)
+        documents = open_table(table, vectors=vectors, bad_rows=bad_rows)
+        return documents.rows(labels, groups=groups, names=names, classes=classes)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -289,10 +289,10 @@ class Rows:
         """A sentence with the names that were found in another case; empty if there are none."""
         if not self.other_case:
             return ""
-        named = name_some(f"{name} ({found})" for name, found in list(self.other_case.items())[:3])
+        spellings = name_some(f"{name} ({spelling})" for name, spelling in list(self.other_case.items())[:3])
         more = ", …" if len(self.other_case) > 3 else ""
         count = "1 word was" if len(self.other_case) == 1 else f"{len(self.other_case):,} words were"
-        return f"{count} found in another case: {named.replace(chr(39), '')}{more}."
+        return f"{count} found in another case: {spellings.replace(chr(39), '')}{more}."
 
     def background_blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the vectors of the background in blocks; without a background, the vectors of the rows."""
@@ -319,16 +319,16 @@ class Rows:
         names = tuple(self.names[place] for place in places.tolist())
         locations = self.locations[places] if self.locations.size else self.locations
         groups = None if self.groups is None else self.groups[places]
-        taken = replace(
+        subset = replace(
             self, X=self.X[places], y=self.y[places], names=names, locations=locations, groups=groups,
             proposal=None, forms=None,
         )  # fmt: skip
         if len(places) != len(self):
-            return taken  # properties of all rows do not describe a subset
+            return subset  # properties of all rows do not describe a subset
         # the same rows in another order: group numbers follow that order
         proposal = None if self.proposal is None else replace(self.proposal, numbers=self.proposal.numbers[places])
         forms = None if self.forms is None else replace(self.forms, numbers=self.forms.numbers[places])
-        return replace(taken, proposal=proposal, forms=forms)
+        return replace(subset, proposal=proposal, forms=forms)
 
     def relabelled(self, y: NDArray[np.float64]) -> Rows:
         """Return the same rows with other labels."""
@@ -354,8 +354,8 @@ class Rows:
         if groups is None or isinstance(groups, str):
             return self.with_named_groups(groups)
         if not hasattr(groups, "__len__") or len(getattr(groups, "shape", (1,))) != 1:
-            found = f"of shape {groups.shape}" if hasattr(groups, "shape") else shorten(groups)
-            raise LabelError(f"groups {found} are given; one group per row is needed.")
+            description = f"of shape {groups.shape}" if hasattr(groups, "shape") else shorten(groups)
+            raise LabelError(f"groups {description} are given; one group per row is needed.")
         if len(groups) != len(self):
             raise LabelError(f"{len(groups):,} groups are given for {len(self):,} rows; one per row is needed.")
         return replace(self, groups=number_groups(groups), proposal=None, forms=None)
@@ -386,13 +386,13 @@ class Rows:
             return self
         if self.groups is None:
             return replace(self, groups=equal.numbers, forms=equal)
-        joined, given = join_groups(self.groups, equal.numbers), len(np.unique(self.groups))
-        if 2 * (n_groups := len(np.unique(joined))) < given:
+        groups, n_before = join_groups(self.groups, equal.numbers), len(np.unique(self.groups))
+        if 2 * (n_groups := len(np.unique(groups))) < n_before:
             raise LabelError(
                 f"{equal.n_words:,} rows have the vector of a row in another group. Held out together, they leave "
-                f"{n_groups:,} of {given:,} groups. Remove repeated rows, or leave groups out."
+                f"{n_groups:,} of {n_before:,} groups. Remove repeated rows, or leave groups out."
             )
-        return replace(self, groups=joined, forms=equal)
+        return replace(self, groups=groups, forms=equal)
 
     @property
     def outlying_labels(self) -> NDArray[np.intp]:
@@ -405,8 +405,8 @@ class Rows:
         outlying = self.outlying_labels
         if not outlying.size:
             return self
-        given = {self.names[row]: float(self.y[row]) for row in outlying.tolist()}
-        return replace(self, y=np.clip(self.y, *plausible_range(self.y)), clipped_labels=given)
+        original = {self.names[row]: float(self.y[row]) for row in outlying.tolist()}
+        return replace(self, y=np.clip(self.y, *plausible_range(self.y)), clipped_labels=original)
 
     def mixed(self) -> Rows:
         """Interleave the two classes evenly, keeping the order within each. Rows with scores are returned unchanged."""
@@ -434,8 +434,8 @@ def number_labels(labels: ArrayLike, *, classes: bool = False) -> tuple[NDArray[
             raise LabelError(f"row {bad[0]} has the label {values[bad[0]]}, not a finite number. Leave it out.")
         if not classes:
             return values.astype(np.float64), ()
-    found, codes = np.unique(values, return_inverse=True)
-    names = [str(name).removesuffix(".0") if values.dtype.kind == "f" else str(name) for name in found]
+    distinct, codes = np.unique(values, return_inverse=True)
+    names = [str(name).removesuffix(".0") if values.dtype.kind == "f" else str(name) for name in distinct]
     order = sorted(range(len(names)), key=_class_order(names, labels))
     codes = np.argsort(order)[codes]
     numbers = np.where(codes == 1, 1.0, -1.0) if len(names) == 2 else codes.astype(np.float64)
@@ -507,10 +507,10 @@ def warn_of_missing_codes(scores: NDArray[np.float64], source: str) -> None:
     low, high = float(others[0]), float(others[-1])
     for value, count in zip(values[is_code].tolist(), counts[is_code].tolist(), strict=True):
         if (value < 0.0 <= low) or max(low - value, value - high) > high - low:
-            shown = "1 label is" if count == 1 else f"{count:,} labels are"
+            subject = "1 label is" if count == 1 else f"{count:,} labels are"
             warnings.warn(
                 MissingCodeWarning(
-                    f"{source}: {shown} {value:g}, far from the others ({low:g} to {high:g}). If {value:g} marks a "
+                    f"{source}: {subject} {value:g}, far from the others ({low:g} to {high:g}). If {value:g} marks a "
                     "missing answer, leave these labels empty."
                 ),
                 stacklevel=3,
@@ -547,15 +547,15 @@ def order_classes(labelled: Any, ends: tuple[str, str] | None) -> Any:
 
     Unnamed classes and scores stay as they are. Names of other classes are an error: they would rename a class.
     """
-    known = labelled.class_names
-    if ends is None or len(known) != 2 or tuple(ends) == known:
+    names = labelled.class_names
+    if ends is None or len(names) != 2 or tuple(ends) == names:
         return labelled
-    if tuple(ends) != known[::-1]:
+    if tuple(ends) != names[::-1]:
         raise LabelError(
-            f"the ends are named '{ends[0]}' and '{ends[1]}', and the classes are '{known[0]}' and '{known[1]}'. Name "
+            f"the ends are named '{ends[0]}' and '{ends[1]}', and the classes are '{names[0]}' and '{names[1]}'. Name "
             "these two, the low end first, or leave the names out."
         )
-    return replace(labelled, y=-labelled.y, class_names=known[::-1])
+    return replace(labelled, y=-labelled.y, class_names=names[::-1])
 
 
 def sort_classes(labelled: Any, order: Sequence[str]) -> Any:
@@ -564,13 +564,13 @@ def sort_classes(labelled: Any, order: Sequence[str]) -> Any:
     >>> sort_classes(Rows.from_arrays([[1.0], [2.0]], ["low", "high"]), ["low", "middle", "high"]).class_names
     ('low', 'high')
     """
-    known = labelled.class_names
-    if not known or not set(known) <= set(order):
+    class_names = labelled.class_names
+    if not class_names or not set(class_names) <= set(order):
         return labelled
-    names = sorted(known, key=list(order).index)
-    if len(known) == 2:
+    names = sorted(class_names, key=list(order).index)
+    if len(class_names) == 2:
         return order_classes(labelled, (names[0], names[1]))
-    numbers = np.array([names.index(name) for name in known], dtype=np.float64)
+    numbers = np.array([names.index(name) for name in class_names], dtype=np.float64)
     y = labelled.y.copy()
     labelled_rows = np.isfinite(y)
     y[labelled_rows] = numbers[y[labelled_rows].astype(np.intp)]

@@ -60,8 +60,8 @@ def _parquet_blocks(path: Path, labels: Any, rows: int, vectors: str | Sequence[
 def _safetensors_blocks(path: Path, labels: Any, rows: int, vectors: str | None) -> ArrayBlocks:
     """Return blocks of a memory-mapped matrix of any precision; labels may be another tensor of the file."""
     matrix = MatrixFile.open(path, vectors)
-    named = isinstance(labels, str) and labels in matrix.columns
-    return ArrayBlocks(matrix.read, matrix.columns[labels] if named else _labels_of(labels), matrix.rows, rows)
+    is_column = isinstance(labels, str) and labels in matrix.columns
+    return ArrayBlocks(matrix.read, matrix.columns[labels] if is_column else _labels_of(labels), matrix.rows, rows)
 
 
 Pair = tuple[Array, Array]
@@ -174,13 +174,13 @@ def _space_blocks(space: WordSpace, by_word: Mapping[str, float], rows: int) -> 
     """Return the labelled words of a space, in its own order."""
     words = list(by_word)
     places = space.locate(words)
-    found = np.flatnonzero(places >= 0)
-    if not found.size:
+    present = np.flatnonzero(places >= 0)
+    if not present.size:
         raise LexiconError(
             f"none of the {len(words)} labelled words is in '{space.name}' ({name_some(words)}). "
             "Check case and language."
         )
-    order = found[np.argsort(places[found], kind="stable")]
+    order = present[np.argsort(places[present], kind="stable")]
     at = places[order]
     labels = np.array([by_word[words[word]] for word in order.tolist()], dtype=np.float64)
     return ArrayBlocks(lambda start, stop: space.vectors[at[start:stop]], labels, len(at), rows)
@@ -293,7 +293,7 @@ def fit_blocks(
     accumulator = BlockAccumulator.of(rotation, "a stream of blocks")
     state, path = _resume(rotation, checkpoint)
     total = getattr(blocks, "n_rows", None)
-    written, n_resumed = time.monotonic(), len(state.digests)
+    last_write, n_resumed = time.monotonic(), len(state.digests)
     try:
         with ThreadPoolExecutor(1) as hashing:
             for number, (X, y, weight), digest in _new_blocks(blocks, state, path, hashing):
@@ -304,9 +304,9 @@ def fit_blocks(
                 state.digests.append(digest.result() if digest else "")
                 state.statistics = merged
                 release_pages(X)
-                if path is not None and time.monotonic() - written >= interval:
+                if path is not None and time.monotonic() - last_write >= interval:
                     state.write(path)
-                    written = time.monotonic()
+                    last_write = time.monotonic()
                 if progress is not None:
                     progress(merged.n_rows if merged else 0, total)
     except Exception:  # a bad block: keep the blocks before it

@@ -42,14 +42,14 @@ def locate_spellings(
     """
     spellings = (("", ""), (" ", "_"), ("_", " "))
     rows = np.full(len(words), -1, dtype=np.int64)
-    bent = np.zeros(len(words), dtype=np.int64)
-    for anyhow in dict.fromkeys((False, any_case)):
+    changes = np.zeros(len(words), dtype=np.int64)
+    for in_any_case in dict.fromkeys((False, any_case)):
         for number, (old, new) in enumerate(spellings):
-            unmet = np.flatnonzero(rows < 0)
-            asked = [words[place].replace(old, new) if old else words[place] for place in unmet.tolist()]
-            rows[unmet] = found = space.locate(asked, any_case=anyhow)
-            bent[unmet[found >= 0]] = min(number, 1) + (0 if anyhow is False else 2)
-    return rows, bent
+            missing = np.flatnonzero(rows < 0)
+            candidates = [words[place].replace(old, new) if old else words[place] for place in missing.tolist()]
+            rows[missing] = locations = space.locate(candidates, any_case=in_any_case)
+            changes[missing[locations >= 0]] = min(number, 1) + (0 if in_any_case is False else 2)
+    return rows, changes
 
 
 def possible_forms(words: Sequence[str]) -> tuple[list[tuple[int, int]], ...]:

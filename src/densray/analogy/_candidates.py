@@ -113,11 +113,11 @@ class RelationModels:
         example, answer = self.listed_answers
         place = np.minimum(np.searchsorted(rows, answer), len(rows) - 1)
         there = rows[place] == answer
-        known = np.zeros((len(self.left), len(rows)))
-        known[example[there], place[there]] = 1.0
-        return known
+        is_answer = np.zeros((len(self.left), len(rows)))
+        is_answer[example[there], place[there]] = 1.0
+        return is_answer
 
-    def _formed_rows(self, query: str) -> RowNumbers:
+    def _rows_of_forms(self, query: str) -> RowNumbers:
         """Return the rows of words that spelling rules derive from a query; none if spelling is not used."""
         forms = self.spellings.forms(query) if self.spellings is not None else {}
         return np.array([row for form in forms for row in self.unit.space.spellings(form)], dtype=np.int64)
@@ -144,14 +144,14 @@ class RelationModels:
         """
         view = _QueryView(self, models, query)
         words = self.unit.space.words
-        others = np.union1d(self.listed_answers[1], self._formed_rows(words[row]))
+        others = np.union1d(self.listed_answers[1], self._rows_of_forms(words[row]))
         pool = np.setdiff1d(np.union1d(near, others), excluded)
         vectors = unit_rows(np.asarray(to_host(self.unit.take(pool)), dtype=np.float32))
-        known = view.seen @ self.are_answers(pool)
+        answer_votes = view.seen @ self.are_answers(pool)
         log_intcos, cosine, predicted = view.log_intcos(vectors), view.cosines(vectors), view.predicted(vectors)
         # known answers by frequency among the examples, then by cosine
-        scores = [log_intcos, cosine, predicted, known + cosine]
-        allowed = np.isin(pool, near) | (known > 0)
+        scores = [log_intcos, cosine, predicted, answer_votes + cosine]
+        allowed = np.isin(pool, near) | (answer_votes > 0)
         if self.spellings is not None:
             texts = [words[other] for other in pool.tolist()]
             votes = self.spellings.votes(words[row], texts, view.seen)
@@ -159,15 +159,15 @@ class RelationModels:
             letters = self.spellings.letters_in_common(words[row], texts)
             scores.append(np.where(votes > 0, _MORE_THAN_LETTERS + votes, letters) + cosine)
             allowed = allowed | (votes > 0)
-        chosen = _choose(allowed, scores)
+        best = _choose(allowed, scores)
         # features are computed once for all words that any model chose
-        union, places = np.unique(chosen, return_inverse=True)
+        union, places = np.unique(best, return_inverse=True)
         rows = pool[union]
         features = view.features(rows, vectors[union], log_intcos[:, union], cosine[:, union], predicted[:, union])
         if self.spellings is not None:
             texts = [words[other] for other in rows.tolist()]
             features += self.spellings.describe(words[row], texts, view.seen)
-        places = places.reshape(chosen.shape)
+        places = places.reshape(best.shape)
         whole = (len(models), len(rows))
         of_models = [np.take_along_axis(np.broadcast_to(values, whole), places, axis=1) for values in features]
         return Candidates(rows[places], np.stack(of_models, axis=-1).astype(np.float32))
@@ -220,7 +220,7 @@ class _QueryView:
     ) -> list[Matrix]:
         """Return `SPACE_FEATURES` of some words: arrays of shape (B, words)."""
         relation, models = self.relation, self.models
-        known = relation.are_answers(rows)
+        answers = relation.are_answers(rows)
         first = (relation.first_answers[:, None] == rows).astype(np.float64)
         left, right = (_products(part, vectors) for part in (relation.left, relation.right))
         agreement = self._agreement(left, right, cosine[0])
@@ -242,8 +242,8 @@ class _QueryView:
             np.log(rows + 1.0),
             _products(relation.common[None, :], vectors),
             np.log1p(self.seen @ first),
-            np.log1p(self.seen @ known),
-            self._similar_examples() @ known,
+            np.log1p(self.seen @ answers),
+            self._similar_examples() @ answers,
         ]
 
     def _agreement(self, left: Matrix, right: Matrix, cosine: Matrix) -> Matrix:
@@ -254,9 +254,9 @@ class _QueryView:
 
     def _unusual_class(self, vectors: Vectors) -> Matrix:
         """Return the distance from the right words along the axis, in standard deviations of the right words."""
-        known = self.axes @ self.relation.right.T
-        mean = (self.share * known).sum(axis=1, keepdims=True)
-        deviation = np.sqrt((self.share * (known - mean) ** 2).sum(axis=1, keepdims=True)) + _FLOOR
+        similarity = self.axes @ self.relation.right.T
+        mean = (self.share * similarity).sum(axis=1, keepdims=True)
+        deviation = np.sqrt((self.share * (similarity - mean) ** 2).sum(axis=1, keepdims=True)) + _FLOOR
         return np.asarray(np.abs(_products(self.axes, vectors) - mean) / deviation)
 
     def _similar_examples(self) -> Matrix:
@@ -270,15 +270,15 @@ class _QueryView:
         # A model lacks few of the examples, so the best visible ones are mostly among the first few of all.
         best = np.full((count, len(self.seen), values.shape[1]), -1.0)
         order = np.argsort(-values, axis=0, kind="stable")
-        taken = np.zeros((len(self.seen), values.shape[1]), dtype=np.int64)
+        counts = np.zeros((len(self.seen), values.shape[1]), dtype=np.int64)
         for places in order:
-            known = (self.seen[:, places] > 0) & (taken < count)
-            model, column = np.nonzero(known)
-            best[taken[model, column], model, column] = values[places[column], column]
-            taken += known
-            if taken.min() >= count:
+            usable = (self.seen[:, places] > 0) & (counts < count)
+            model, column = np.nonzero(usable)
+            best[counts[model, column], model, column] = values[places[column], column]
+            counts += usable
+            if counts.min() >= count:
                 break
-        return np.asarray(best.sum(axis=0, where=best > -1.0) / np.maximum(taken, 1))
+        return np.asarray(best.sum(axis=0, where=best > -1.0) / np.maximum(counts, 1))
 
 
 def _products(factors: Matrix, vectors: Vectors) -> Matrix:
@@ -292,12 +292,12 @@ def _choose(allowed: NDArray[np.bool_], scores: Sequence[Matrix]) -> RowNumbers:
     if size <= sum(counts):
         return np.broadcast_to(np.arange(size), (models, size))
     free = allowed.copy()
-    chosen = []
+    candidates = []
     for score, count in zip(scores, counts, strict=True):
         best = np.argpartition(np.where(free, -score, np.inf), count, axis=1)[:, :count]
         np.put_along_axis(free, best, False, axis=1)
-        chosen.append(best)
-    return np.sort(np.hstack(chosen), axis=1)
+        candidates.append(best)
+    return np.sort(np.hstack(candidates), axis=1)
 
 
 def _log(values: Matrix) -> Matrix:

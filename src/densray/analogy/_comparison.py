@@ -107,7 +107,7 @@ def compare_categories(
     n_resamples, random_state : int
         Options of the bootstrap.
     """
-    ours, theirs = (_asked_categories(one, at_least, names) for one in (first, second))
+    ours, theirs = (_categories_of(one, at_least, names) for one in (first, second))
     sizes = [one.pairs for one in ours]
     if first.analogies != second.analogies or sizes != [one.pairs for one in theirs] or not sizes:
         raise TaskError(
@@ -119,8 +119,8 @@ def compare_categories(
         [(one.precision or 0.0) - (other.precision or 0.0) for one, other in zip(ours, theirs, strict=True)]
     )
     random = np.random.default_rng(random_state)
-    drawn = random.integers(len(sizes), size=(n_resamples, len(sizes)))
-    low, high = percentile_interval((change * weights)[drawn].sum(axis=1) / weights[drawn].sum(axis=1))
+    samples = random.integers(len(sizes), size=(n_resamples, len(sizes)))
+    low, high = percentile_interval((change * weights)[samples].sum(axis=1) / weights[samples].sum(axis=1))
     return CategoryTest(
         len(sizes),
         sum(sizes),
@@ -133,5 +133,5 @@ def compare_categories(
     )
 
 
-def _asked_categories(result: AnalogyResult, at_least: int, names: Collection[str] | None) -> list[CategoryResult]:
+def _categories_of(result: AnalogyResult, at_least: int, names: Collection[str] | None) -> list[CategoryResult]:
     return [one for one in result.asked(at_least=at_least) if names is None or one.category in names]

@@ -167,7 +167,7 @@ def compare_solvers(
             protocol=protocol,
             k=k,
             provenance=finished,
-            predictions=[prediction for _, listed in by_category for prediction in listed],
+            predictions=[prediction for _, answers in by_category for prediction in answers],
         )
         for solver, by_category in zip(chosen, zip(*solved, strict=True), strict=True)
     ]
@@ -189,7 +189,7 @@ def _solve_category(
     asked = category.skip(np.flatnonzero(~answerable), _ALONE if len(category) < 2 else _NO_EXAMPLE)
     cosines = examples.mean_cosines()
     if len(asked) == 0:
-        return [(_unanswered(category, asked, cosines), []) for _ in solvers]
+        return [(_empty_result(category, asked, cosines), []) for _ in solvers]
     scorers = [solver.learn(examples, visible[answerable], asked) for solver in solvers]
     rankings = search(unit, scorers, k=k)
     return [
@@ -201,7 +201,7 @@ def _solve_category(
     ]
 
 
-def _unanswered(category: LocatedCategory, asked: LocatedCategory, cosines: MeanCosines) -> CategoryResult:
+def _empty_result(category: LocatedCategory, asked: LocatedCategory, cosines: MeanCosines) -> CategoryResult:
     """Return the result of a category if no pair could be asked."""
     return CategoryResult(
         category=category.name,
@@ -222,9 +222,9 @@ def _unanswered(category: LocatedCategory, asked: LocatedCategory, cosines: Mean
 def _category_result(asked: LocatedCategory, scorer: Scorer, ranking: Ranking, cosines: MeanCosines) -> CategoryResult:
     """Return the precision of a solver on the pairs asked."""
     correct = [set(rows) for rows in scorer.correct]
-    listed = ranking.rows.tolist()
-    first = [rows[0] in answers for rows, answers in zip(listed, correct, strict=True)]
-    among = [bool(answers.intersection(rows)) for rows, answers in zip(listed, correct, strict=True)]
+    ranked_rows = ranking.rows.tolist()
+    first = [rows[0] in answers for rows, answers in zip(ranked_rows, correct, strict=True)]
+    among = [bool(answers.intersection(rows)) for rows, answers in zip(ranked_rows, correct, strict=True)]
     reciprocal = np.where(ranking.ranks > 0, 1.0 / np.maximum(ranking.ranks, 1), 0.0)
     hits, hits_at_k, reciprocal_ranks = (
         _mean_by_pair(np.array(values, dtype=float), scorer.pair, len(asked)) for values in (first, among, reciprocal)

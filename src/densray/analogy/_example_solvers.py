@@ -76,9 +76,9 @@ class _OneExampleScorer(Scorer):
                 yield slice(start, stop)
 
     def parts(self, block: ProductBlock, questions: slice) -> dict[str, Scores]:
-        return self._combined(block, int(self.asked_pair[questions.start]), self.example_pair[questions])
+        return self._combine(block, int(self.asked_pair[questions.start]), self.example_pair[questions])
 
-    def _combined(self, block: ProductBlock, pair: int, examples: RowNumbers) -> dict[str, Scores]:
+    def _combine(self, block: ProductBlock, pair: int, examples: RowNumbers) -> dict[str, Scores]:
         """Return the scores for one pair asked with some examples, one row each."""
         words = block.products["examples"]
         xp, m = namespace(words), self.shifts.shape[2]
@@ -94,9 +94,9 @@ class _MeanScorer(_OneExampleScorer):
     def _set_questions(self, examples: Examples, asked: LocatedCategory) -> None:
         excluded = []
         for pair, own in enumerate(asked.excluded):
-            seen = self.example_pair[self.asked_pair == pair]
-            shown = np.concatenate([examples.category.queries[seen], examples.category.answers[seen]])
-            excluded.append((*own, *(shown.tolist() if len(seen) == 1 else ())))
+            places = self.example_pair[self.asked_pair == pair]
+            rows = np.concatenate([examples.category.queries[places], examples.category.answers[places]])
+            excluded.append((*own, *(rows.tolist() if len(places) == 1 else ())))
         self.excluded = excluded
 
     def chunks(self) -> Iterator[slice]:
@@ -106,7 +106,7 @@ class _MeanScorer(_OneExampleScorer):
 
     def parts(self, block: ProductBlock, questions: slice) -> dict[str, Scores]:
         pair = questions.start
-        parts = self._combined(block, pair, self.example_pair[self.asked_pair == pair])
+        parts = self._combine(block, pair, self.example_pair[self.asked_pair == pair])
         return {name: namespace(values).mean(values, axis=0, keepdims=True) for name, values in parts.items()}
 
     def explain(self, unit: UnitVectors, ranking: Ranking, rows: RowNumbers) -> dict[str, Scores]:

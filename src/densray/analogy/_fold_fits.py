@@ -29,20 +29,20 @@ def fold_densray(rows: Matrix, labels: Matrix, visible: Mask, *, like: Array) ->
     """Return the first eigenvector of each fold, shape (F, r), up to its sign; computed on the device of `like`."""
     inverse = _inverse_square_distances(rows)
     same = labels[:, None] == labels[None, :]
-    between, within, X = (_placed(part, like) for part in (inverse * ~same, inverse * same, rows))  # classes
+    between, within, X = (_place(part, like) for part in (inverse * ~same, inverse * same, rows))  # classes
     axes = np.empty((len(visible), rows.shape[1]))
     for part in blocks_of(len(visible), max(1, _FOLDS_AT_ONCE // len(rows) ** 2)):
         weights = [PairWeights.balanced(*sizes) for sizes in _class_sizes(labels, visible[part])]
-        alpha = _placed(np.array(weights), like)[:, :, None, None]
-        seen = _placed(visible[part], like)
+        alpha = _place(np.array(weights), like)[:, :, None, None]
+        mask = _place(visible[part], like)
         W = alpha[:, 0, :, :] * between - alpha[:, 1, :, :] * within
-        W = W * (seen[:, :, None] * seen[:, None, :])
+        W = W * (mask[:, :, None] * mask[:, None, :])
         degree = namespace(W).sum(W, axis=2)
         axes[part] = _leading_vectors(X.T @ (degree[:, :, None] * X - W @ X))
     return axes
 
 
-def _placed(values: NDArray[np.float64 | np.bool_], like: Array) -> Array:
+def _place(values: NDArray[np.float64 | np.bool_], like: Array) -> Array:
     """Return values in float64 on the device of `like`."""
     return array_on(values.astype(np.float64), like)
 
@@ -149,8 +149,8 @@ def _solve_active(Q: Matrix, labels: Matrix, free: Mask, bounded: Matrix) -> tup
     system[:, diagonal, diagonal] += ~free
     system[:, :size, size] = system[:, size, :size] = border
     system[:, size, size] = -1e-12  # solvable even if no row is free
-    wanted = np.hstack([free * (1.0 - bounded @ Q), -(bounded @ labels)[:, None]])
-    solved = np.linalg.solve(system, wanted[:, :, None])[:, :, 0]
+    target = np.hstack([free * (1.0 - bounded @ Q), -(bounded @ labels)[:, None]])
+    solved = np.linalg.solve(system, target[:, :, None])[:, :, 0]
     alpha = solved[:, :size] * free + bounded
     return alpha, alpha @ Q - 1.0 + solved[:, size:] * labels
 
@@ -177,7 +177,7 @@ class _Loss:
 
     def __init__(self, rows: Matrix, labels: Matrix, visible: Mask, penalty: float) -> None:
         self.rows = rows
-        self.weights = _balanced(labels, visible) / penalty
+        self.weights = _class_weights(labels, visible) / penalty
         self.targets = (labels > 0).astype(np.float64)
         self.ridge = np.ones(rows.shape[1])
         self.ridge[-1] = 0.0
@@ -222,7 +222,7 @@ class _Loss:
         return solution, moving
 
 
-def _balanced(labels: Matrix, visible: Mask) -> Matrix:
+def _class_weights(labels: Matrix, visible: Mask) -> Matrix:
     """Return n / (2 n_class) for each row visible to a fold, 0 for the others."""
     high, low = visible & (labels > 0), visible & (labels < 0)
     total = visible.sum(axis=1, keepdims=True)
@@ -233,9 +233,9 @@ def _balanced(labels: Matrix, visible: Mask) -> Matrix:
 def fold_rotation(rows: Matrix, labels: Matrix, visible: Mask, rotation: str | Rotation) -> Matrix:
     """Return the first axis of a rotation that is fitted fold by fold, shape (F, r)."""
     axes = np.empty((len(visible), rows.shape[1]))
-    for fold, seen in enumerate(visible):
+    for fold, mask in enumerate(visible):
         unfitted = make_rotation(rotation) if isinstance(rotation, str) else clone(rotation)
-        axes[fold] = unfitted.fit(rows[seen], labels[seen]).components_[0]
+        axes[fold] = unfitted.fit(rows[mask], labels[mask]).components_[0]
     return axes
 
 

@@ -95,36 +95,36 @@ class ExampleSpellings:
 
     def forms(self, query: str) -> dict[str, list[int]]:
         """Return the words that rules of the examples derive from a query, with the indices of the examples."""
-        found: dict[str, list[int]] = {}
+        forms: dict[str, list[int]] = {}
         for place, rules in enumerate(self.rules):
             for form in forms_of(rules, query.lower()):
-                found.setdefault(form, []).append(place)
-        return found
+                forms.setdefault(form, []).append(place)
+        return forms
 
-    def votes(self, query: str, words: Sequence[str], seen: Matrix) -> Matrix:
+    def votes(self, query: str, words: Sequence[str], visible: Matrix) -> Matrix:
         """Return the share of the examples known to each model whose rules derive a word from the query: (B, words)."""
         forms = self.forms(query)
-        made = np.zeros((seen.shape[1], len(words)))
+        matches = np.zeros((visible.shape[1], len(words)))
         for column, word in enumerate(words):
-            made[forms.get(word.lower(), []), column] = 1.0
-        return np.asarray(seen @ made / np.maximum(seen.sum(axis=1, keepdims=True), 1.0))
+            matches[forms.get(word.lower(), []), column] = 1.0
+        return np.asarray(visible @ matches / np.maximum(visible.sum(axis=1, keepdims=True), 1.0))
 
-    def describe(self, query: str, words: Sequence[str], seen: Matrix) -> list[Matrix]:
+    def describe(self, query: str, words: Sequence[str], visible: Matrix) -> list[Matrix]:
         """Return `SPELLING_FEATURES` of some words as answers to a query: arrays of shape (B, words).
 
         Parameters
         ----------
         query : str
         words : sequence of str
-        seen : array of shape (B, m)
+        visible : array of shape (B, m)
             1 if a model knows the example, else 0.
         """
-        share = seen / np.maximum(seen.sum(axis=1, keepdims=True), 1.0)
-        asked, candidates = SpelledWords([query]), SpelledWords(words)
-        beginning, ending = (shared / asked.lengths for shared in shared_letters(asked, candidates))
-        growth = candidates.lengths - asked.lengths
-        whole = (len(seen), len(words))
-        votes = self.votes(query, words, seen)
+        share = visible / np.maximum(visible.sum(axis=1, keepdims=True), 1.0)
+        spelled_query, candidates = SpelledWords([query]), SpelledWords(words)
+        beginning, ending = (shared / spelled_query.lengths for shared in shared_letters(spelled_query, candidates))
+        growth = candidates.lengths - spelled_query.lengths
+        whole = (len(visible), len(words))
+        votes = self.votes(query, words, visible)
         return [
             *(share @ _equal(self.answers.backward, candidates.backward, count) for count in _ENDINGS),
             *(share @ _equal(self.answers.forward, candidates.forward, count) for count in _BEGINNINGS),

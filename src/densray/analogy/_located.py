@@ -59,14 +59,14 @@ class LocatedCategory:
 
     def take(self, places: RowNumbers) -> LocatedCategory:
         """Return the category with the pairs at these positions."""
-        chosen = places.tolist()
+        kept_places = places.tolist()
         return replace(
             self,
-            pairs=tuple(self.pairs[place] for place in chosen),
+            pairs=tuple(self.pairs[place] for place in kept_places),
             queries=self.queries[places],
             answers=self.answers[places],
-            correct=tuple(self.correct[place] for place in chosen),
-            excluded=tuple(self.excluded[place] for place in chosen),
+            correct=tuple(self.correct[place] for place in kept_places),
+            excluded=tuple(self.excluded[place] for place in kept_places),
         )
 
     def skip(self, places: RowNumbers, reason: str) -> LocatedCategory:
@@ -97,13 +97,13 @@ def _locate(space: WordSpace, category: AnalogyCategory, any_case: bool) -> Loca
             skipped.append(SkippedPair(pair.query, pair.answer, f"{missing} not in the vocabulary"))
             continue
         spellings = space.spellings(pair.query)
-        listed = {row for row in (answer, *others) if row >= 0}
+        answer_rows = {row for row in (answer, *others) if row >= 0}
         if any_case:
-            listed.update(row for word in pair.answers for row in space.spellings(word))
+            answer_rows.update(row for word in pair.answers for row in space.spellings(word))
         pairs.append(pair)
         queries.append(query)
         answers.append(answer)
-        correct.append(tuple(sorted(listed.difference(spellings))))
+        correct.append(tuple(sorted(answer_rows.difference(spellings))))
         excluded.append(tuple(spellings))
     return LocatedCategory(
         category.name,

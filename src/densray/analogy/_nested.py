@@ -64,29 +64,29 @@ class NestedQuestions:
     def _ask_examples(self, examples: Examples, models: RowNumbers) -> list[list[TrainingQuestion]]:
         """Return the training questions of each pair; `models` (F, m) has the model that asks each example, or -1."""
         places = np.flatnonzero((models >= 0).any(axis=0))
-        asked = examples.category.take(places)
-        near = nearest_words(examples, asked)
+        category = examples.category.take(places)
+        near = nearest_words(examples, category)
         training: list[list[TrainingQuestion]] = [[] for _ in models]
         for number, place in enumerate(places.tolist()):
             askers = np.flatnonzero(models[:, place] >= 0)
             candidates = self.relation.describe(
                 models[askers, place],
                 examples.left[place],
-                int(asked.queries[number]),
-                asked.excluded[number],
+                int(category.queries[number]),
+                category.excluded[number],
                 near[number],
             )
-            correct = np.isin(candidates.rows, asked.correct[number])
+            correct = np.isin(candidates.rows, category.correct[number])
             for line, asker in enumerate(askers.tolist()):
                 training[asker].append((candidates.features[line], correct[line]))
         return training
 
 
-def nearest_words(examples: Examples, asked: LocatedCategory) -> list[RowNumbers]:
+def nearest_words(examples: Examples, category: LocatedCategory) -> list[RowNumbers]:
     """Return the rows nearest to each query, from which candidates are chosen."""
-    if len(asked) == 0:
+    if len(category) == 0:
         return []
-    scorer = SimilarToB(examples.unit.space).learn(examples, np.ones((len(asked), 0), dtype=bool), asked)
+    scorer = SimilarToB(examples.unit.space).learn(examples, np.ones((len(category), 0), dtype=bool), category)
     return [rows[rows >= 0] for rows in search(examples.unit, [scorer], k=_NEIGHBOURS)[0].rows]
 
 
@@ -97,7 +97,7 @@ def _have_both_classes(masks: Mask) -> Mask:
 
 def _spread(allowed: Mask, most: int) -> Mask:
     """Return up to `most` of the allowed positions of each row, evenly spread."""
-    taken = np.zeros_like(allowed)
+    selection = np.zeros_like(allowed)
     for row, places in enumerate(map(np.flatnonzero, allowed)):
-        taken[row, places[spread_rows(len(places), most)]] = True
-    return taken
+        selection[row, places[spread_rows(len(places), most)]] = True
+    return selection

@@ -167,7 +167,7 @@ class AnalogyResult(Result):
     ) -> AnalogyResult:
         """Return the result of a whole set from its categories: means over pairs, over categories and by group."""
         precisions = [one.precision for one in categories if one.precision is not None]
-        asked = [one for one in categories if one.precision is not None]
+        measured = [one for one in categories if one.precision is not None]
         groups = dict.fromkeys(one.group for one in categories if one.group)
         return cls(
             solver,
@@ -175,11 +175,11 @@ class AnalogyResult(Result):
             analogies,
             protocol,
             k,
-            micro=weighted_mean(asked, attrgetter("precision")),
+            micro=weighted_mean(measured, attrgetter("precision")),
             macro=float(np.mean(precisions)) if precisions else None,
             macro_std=float(np.std(precisions)) if precisions else None,
-            precision_at_k=weighted_mean(asked, attrgetter("precision_at_k")),
-            reciprocal_rank=weighted_mean(asked, attrgetter("reciprocal_rank")),
+            precision_at_k=weighted_mean(measured, attrgetter("precision_at_k")),
+            reciprocal_rank=weighted_mean(measured, attrgetter("reciprocal_rank")),
             categories=tuple(categories),
             groups=tuple(GroupResult.of_categories(group, categories) for group in groups),
             predictions=tuple(predictions),
@@ -245,24 +245,24 @@ class AnalogyResult(Result):
         for one in self.categories:
             for skipped in one.skipped:
                 reasons[skipped.reason] = reasons.get(skipped.reason, 0) + 1
-        listed = "; ".join(f"{count} × {reason}" for reason, count in reasons.items())
+        summary = "; ".join(f"{count} × {reason}" for reason, count in reasons.items())
         columns = (
             "Inter: mean cosine of the pairs. IntraL, IntraR: of the left words, the right words among themselves."
         )
-        return [*notes, *([f"Pairs left out: {listed}."] if listed else []), columns]
+        return [*notes, *([f"Pairs left out: {summary}."] if summary else []), columns]
 
     def _coverage_notes(self) -> list[str]:
         """Return a note on pairs and categories that the means leave out, if there are any."""
-        asked = sum(one.pairs for one in self.categories if one.precision is not None)
+        n_asked = sum(one.pairs for one in self.categories if one.precision is not None)
         total = sum(one.pairs_total for one in self.categories)
-        if asked == total:
+        if n_asked == total:
             return []
         unasked = [one.category for one in self.categories if one.precision is None]
         without = f"; no number for {', '.join(unasked)}" if unasked else ""
-        covered = (
-            f"{asked} of {total} pairs, {len(self.categories) - len(unasked)} of {len(self.categories)} categories"
+        coverage = (
+            f"{n_asked} of {total} pairs, {len(self.categories) - len(unasked)} of {len(self.categories)} categories"
         )
-        return [f"Both rest on {covered}{without}. Compare them with figures of the same pairs only."]
+        return [f"Both rest on {coverage}{without}. Compare them with figures of the same pairs only."]
 
 
 def weighted_mean(
@@ -277,5 +277,5 @@ def weighted_mean(
 def _columns(key: str, k: int | None) -> list[Column | str]:
     numbers = [("precision", "P@1"), ("precision_at_k", f"P@{k}"), ("reciprocal_rank", "MRR"), ("inter", "Inter")]
     numbers += [("intra_left", "IntraL"), ("intra_right", "IntraR")]
-    shown = [Column(name, heading, decimals=2) for name, heading in numbers if k or name != "precision_at_k"]
-    return [key, Column("coverage", "pairs"), *shown]
+    measures = [Column(name, heading, decimals=2) for name, heading in numbers if k or name != "precision_at_k"]
+    return [key, Column("coverage", "pairs"), *measures]

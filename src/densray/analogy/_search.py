@@ -130,9 +130,9 @@ class _BestOnHost:
         question, row, score, place = self._thin()
         rows = np.full((len(self.floor), self.k), -1, dtype=np.int64)
         scores = np.full((len(self.floor), self.k), -np.inf)
-        listed = np.isfinite(score)
-        rows[question[listed], place[listed]] = row[listed]
-        scores[question[listed], place[listed]] = score[listed]
+        is_finite = np.isfinite(score)
+        rows[question[is_finite], place[is_finite]] = row[is_finite]
+        scores[question[is_finite], place[is_finite]] = score[is_finite]
         return rows, scores
 
 

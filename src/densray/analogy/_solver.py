@@ -84,13 +84,13 @@ class Solver:
         """
         analogies = AnalogySet([_as_category(pairs)])
         category = locate_categories(self.space, analogies, any_case=analogies.is_lower_case)[0]
-        needed = 1 if self.one_example_per_question else 2
-        if len(category) < needed:
+        minimum = 1 if self.one_example_per_question else 2
+        if len(category) < minimum:
             missing = self.space.absent(word for pair in category.skipped for word in (pair.query, pair.answer))
             hint = f" (missing: {name_some(missing)})" if missing else ""
             raise AnalogyError(
                 f"{len(category)} of {category.total} pairs have both words in '{self.space.name}'{hint}; "
-                f"at least {needed} are needed. Add pairs, or use a larger vocabulary."
+                f"at least {minimum} are needed. Add pairs, or use a larger vocabulary."
             )
         self.skipped = category.skipped
         self._examples = Examples(UnitVectors(self.space), category)
@@ -104,7 +104,7 @@ class Solver:
         rows = ranking.rows[0][ranking.rows[0] >= 0]
         return [
             replace(word, score=float(score))
-            for word, score in zip(self._explained(scorer, ranking, rows), ranking.scores[0], strict=False)
+            for word, score in zip(self._explain(scorer, ranking, rows), ranking.scores[0], strict=False)
         ]
 
     def explain(self, query: str, answer: str) -> RankedWord:
@@ -115,7 +115,7 @@ class Solver:
         if answer.lower() == query.lower():
             raise AnalogyError(f"'{answer}' is the query itself, which is never an answer. Name another word.")
         scorer, ranking = self._ask(query, (row,), k=1)
-        return replace(self._explained(scorer, ranking, np.array([row]))[0], rank=int(ranking.ranks[0]))
+        return replace(self._explain(scorer, ranking, np.array([row]))[0], rank=int(ranking.ranks[0]))
 
     def rank(self, query: str, answer: str) -> int:
         """Return the rank of a word among the answers to a query; 1 is the best."""
@@ -129,7 +129,7 @@ class Solver:
             raise AnalogyError(
                 f"'{query}' is not among the {len(self.space):,} words of '{self.space.name}'. Ask for another word."
             )
-        asked = LocatedCategory(
+        category = LocatedCategory(
             name="",
             group="",
             pairs=(AnalogyPair(query, ("",)),),
@@ -140,7 +140,7 @@ class Solver:
             total=1,
             skipped=(),
         )
-        scorer = self.learn_together(examples, all_visible(examples), asked)
+        scorer = self.learn_together(examples, all_visible(examples), category)
         return scorer, search(examples.unit, [scorer], k=k)[0]
 
     def _fitted_examples(self) -> Examples:
@@ -148,7 +148,7 @@ class Solver:
             raise TaskError(f"{type(self).__name__} was asked before fit. Call fit(pairs) first.")
         return self._examples
 
-    def _explained(self, scorer: Scorer, ranking: Ranking, rows: RowNumbers) -> list[RankedWord]:
+    def _explain(self, scorer: Scorer, ranking: Ranking, rows: RowNumbers) -> list[RankedWord]:
         parts = scorer.explain(self._fitted_examples().unit, ranking, rows)
         scores = parts.pop("score")
         return [
@@ -165,5 +165,5 @@ class Solver:
 def _as_category(pairs: Pairs) -> AnalogyCategory:
     if isinstance(pairs, AnalogyCategory):
         return pairs
-    listed = [(pair.query, pair.answers) if isinstance(pair, AnalogyPair) else pair for pair in pairs]
-    return AnalogySet.from_pairs(listed).categories[0]
+    word_pairs = [(pair.query, pair.answers) if isinstance(pair, AnalogyPair) else pair for pair in pairs]
+    return AnalogySet.from_pairs(word_pairs).categories[0]

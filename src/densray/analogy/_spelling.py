@@ -54,8 +54,8 @@ class Spelling(Solver):
         rules = [rules_of(query, answer) for query, answer in zip(words[:m], words[m:], strict=True)]
         queries = [self.space.words[row].lower() for row in asked.queries.tolist()]
         forms = [
-            count_votes([rules[place] for place in np.flatnonzero(seen).tolist()], query)
-            for seen, query in zip(visible_pairs(visible), queries, strict=True)
+            count_votes([rules[place] for place in np.flatnonzero(mask).tolist()], query)
+            for mask, query in zip(visible_pairs(visible), queries, strict=True)
         ]
         return _SpellingScorer(examples.unit, asked, queries, forms)
 

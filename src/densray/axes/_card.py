@@ -33,7 +33,7 @@ a vector is its dot product with the direction{unit}.
 
 ## Learned from
 
-{_learned_from(axis)}
+{_training_note(axis)}
 
 ## Held-out figures
 
@@ -68,15 +68,15 @@ An axis follows its labelled rows. Whether it matches what people mean by its na
 """
 
 
-def _learned_from(axis: Axis) -> str:
+def _training_note(axis: Axis) -> str:
     rows = axis.rows
     if rows is None:
         return "The file does not list the labelled rows."
     kind = "two classes" if rows.is_binary else "scores"
-    lost = f" {len(rows.missing):,} labelled words have no vector." if rows.missing else ""
+    missing = f" {len(rows.missing):,} labelled words have no vector." if rows.missing else ""
     return (
         f"{len(rows):,} labelled rows of `{rows.concept}` ({kind}), such as {name_some(rows.names)}. Method: "
-        f"`{axis.method}`.{lost}"
+        f"`{axis.method}`.{missing}"
     )
 
 

@@ -93,7 +93,7 @@ def cite_axis(axis: Axis, verdict: Verdict | None) -> Citation:
     """
     concept = f"“{axis.concept}” axis" if axis.concept else "axis"
     quality = "Its quality was not measured." if verdict is None else _quality(axis, verdict)
-    return _cited(f"The {concept} was fitted{_seeds(axis)}", axis.method, quality)
+    return _make_citation(f"The {concept} was fitted{_seeds(axis)}", axis.method, quality)
 
 
 def cite_classes(
@@ -101,14 +101,14 @@ def cite_classes(
 ) -> Citation:
     """Return a sentence about several classes, each with an axis against the rest, with its references."""
     where = f"{n_rows:,} labelled rows" + ("" if n_groups is None else f" in {n_groups:,} groups")
-    found = _with_interval(accuracy, interval)
-    quality = f"The balanced accuracy on held-out rows is {found}, where chance is {show_number(1 / n_classes, 2)}."
-    return _cited(
+    estimate = _with_interval(accuracy, interval)
+    quality = f"The balanced accuracy on held-out rows is {estimate}, where chance is {show_number(1 / n_classes, 2)}."
+    return _make_citation(
         f"One axis for each of the {n_classes:,} classes of “{concept}” was fitted to {where}", method, quality
     )
 
 
-def _cited(fitted: str, method_name: str, quality: str) -> Citation:
+def _make_citation(fitted: str, method_name: str, quality: str) -> Citation:
     """Return the sentence with the method, the version and the references, and their BibTeX entries."""
     method = _method_of(method_name)
     found_by = method_name if method is None else method.phrase or method.name
@@ -152,9 +152,9 @@ def _quality(axis: Axis, verdict: Verdict) -> str:
     low, high = (show_number(end, 2) for end in axis.spread.reliability_interval)
     share = show_number(axis.spread.reliability, 2, marks=RELIABILITY_MARKS)
     reliability = f"reliability {share} (95% CI [{low}, {high}]) against other seeds"
-    said = f"In {folds}{sampled}, its AUC{median} is {estimate}, with {test} and {reliability}."
+    sentence = f"In {folds}{sampled}, its AUC{median} is {estimate}, with {test} and {reliability}."
     note = note_errors(axis.method, axis.rotation)
-    return f"{said}{f' {note}' if note else ''}{_doubts(verdict)}"
+    return f"{sentence}{f' {note}' if note else ''}{_doubts(verdict)}"
 
 
 def _with_interval(value: float, interval: Interval, marks: Sequence[float] = ()) -> str:

@@ -180,10 +180,10 @@ def method_verdict(trials: Sequence[MethodTrial | FailedMethod]) -> str:
         return f"{subject} held-out words better than chance ({figure}): check the seeds, or add more."
     if not others:
         return f"{best.method} ranks held-out words with {figure}: add a second method to compare."
-    return f"Use {_advised(best, others, figure)}."
+    return f"Use {_give_advice(best, others, figure)}."
 
 
-def _advised(best: MethodTrial, others: Sequence[MethodTrial], figure: str) -> str:
+def _give_advice(best: MethodTrial, others: Sequence[MethodTrial], figure: str) -> str:
     """Return the recommended method with the reason."""
     level = [trial.method for trial in others if best.ahead_of(trial)[1] <= 0]
     usual = METHODS["auto"].stands_for
@@ -194,7 +194,7 @@ def _advised(best: MethodTrial, others: Sequence[MethodTrial], figure: str) -> s
     if usual in level:
         return f"{advised}: {best.method} ranks held-out words best ({figure}), but its lead over {usual} may be chance"
     if level:
-        rivals = "every other method" if len(level) == len(others) > 1 else _listed(level)
+        rivals = "every other method" if len(level) == len(others) > 1 else _join_names(level)
         return f"{advised}: it ranks held-out words best ({figure}), but its lead over {rivals} may be chance"
     rivals = others[0].method if len(others) == 1 else "every other method"
     return f"{advised}: it ranks held-out words best ({figure}), and its lead over {rivals} is beyond chance"
@@ -208,13 +208,13 @@ def _best_figure(worked: Sequence[MethodTrial]) -> str:
     return f"τ {show_estimate(best.tau, best.tau_low, best.tau_high)}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _row(trial: MethodTrial, best: MethodTrial) -> dict[str, Any]:
-    shown = ("method", "auc", "auc_low", "auc_high", "tau", "tau_low", "tau_high", "seconds")
-    row = {key: getattr(trial, key) for key in shown}
+    keys = ("method", "auc", "auc_low", "auc_high", "tau", "tau_low", "tau_high", "seconds")
+    row = {key: getattr(trial, key) for key in keys}
     row |= dict(zip(("behind", "behind_low", "behind_high"), best.ahead_of(trial), strict=True))
     return {**row, "remark": "learned scores split at their median" if trial.split else ""}
 
@@ -283,8 +283,10 @@ class MethodComparison(Result):
         order = np.argsort(scores[1] - scores[0], kind="stable")
         rows = dict.fromkeys([*order[:n_apart].tolist(), *order[::-1][:n_apart].tolist(), *range(n_words)])
         words = self.trial(first).ranking.words
-        shown = [row for row in rows if row < len(words)]
-        return [{"word": words[row], "first": float(scores[0][row]), "second": float(scores[1][row])} for row in shown]
+        word_rows = [row for row in rows if row < len(words)]
+        return [
+            {"word": words[row], "first": float(scores[0][row]), "second": float(scores[1][row])} for row in word_rows
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per method: AUC and τ with intervals, the lag of τ behind the best, seconds, remarks."""
@@ -314,14 +316,14 @@ class MethodComparison(Result):
             *(each.line for each in (self.forms, self.proposal) if each is not None),
         ]
         best = best_cells(rows, ["auc", "tau"], within="column")
-        found = [Table(f"{self.lexicon}: held-out AUC and τ", columns, rows, notes, best)]
+        tables = [Table(f"{self.lexicon}: held-out AUC and τ", columns, rows, notes, best)]
         if len(names) < 2:
-            return found
+            return tables
         degrees = {(row["first"], row["second"]): row["degrees"] for row in self.angles}
         cells = [{"method": one, **{other: degrees[one, other] for other in names}} for one in names]
-        found.append(Table("Angle between axes (°)", ["method", *(Column(name, decimals=1) for name in names)], cells))
+        tables.append(Table("Angle between axes (°)", ["method", *(Column(name, decimals=1) for name in names)], cells))
         ranks: list[Column | str] = ["word", Column("spread", "spread (%)", decimals=1), *names]
-        return [*found, Table("Words the methods disagree on most, by rank", ranks, self.disagreements)]
+        return [*tables, Table("Words the methods disagree on most, by rank", ranks, self.disagreements)]
 
 
 def compare_methods(

@@ -55,9 +55,9 @@ def _neighbors(space: WordSpace, ends: NDArray[np.float64], count: int) -> list[
     for _, block in space.blocks():
         cosines = unit_rows(block) @ ends.T.astype(block.dtype)
         for side in range(2):
-            found = cosines[:, side] - CONTRAST * cosines[:, 1 - side]
-            values = np.concatenate([best[side][0], found])
-            rows = np.concatenate([best[side][1], first + np.arange(len(found))])
+            contrasts = cosines[:, side] - CONTRAST * cosines[:, 1 - side]
+            values = np.concatenate([best[side][0], contrasts])
+            rows = np.concatenate([best[side][1], first + np.arange(len(contrasts))])
             order = np.argsort(-values, kind="stable")[:count]
             best[side] = (values[order], rows[order])
         first += len(block)

@@ -112,13 +112,13 @@ def pair_consistency(
     pairs: Iterable[Sequence[str]], space: WordSpace, axis: NDArray[np.float64], options: AxisOptions
 ) -> PairConsistency:
     """Return the consistency of pairs (higher word first)."""
-    listed = [(str(left), str(right)) for left, right in pairs]
-    left, right = (space.locate([pair[side] for pair in listed], any_case=options.any_case) for side in (0, 1))
+    word_pairs = [(str(left), str(right)) for left, right in pairs]
+    left, right = (space.locate([pair[side] for pair in word_pairs], any_case=options.any_case) for side in (0, 1))
     usable = np.flatnonzero((left >= 0) & (right >= 0) & (left != right))
     if usable.size < 2:
         raise LexiconError(
-            f"{usable.size} of {len(listed)} pairs have both words in '{space.name}' "
-            f"({name_some(' – '.join(pair) for pair in listed)}); at least two are needed."
+            f"{usable.size} of {len(word_pairs)} pairs have both words in '{space.name}' "
+            f"({name_some(' – '.join(pair) for pair in word_pairs)}); at least two are needed."
         )
     rows = [space.vectors_at(side[usable]) for side in (left, right)]
     high, low = (unit_rows(part) if options.normalize else part for part in rows)
@@ -133,7 +133,7 @@ def pair_consistency(
         float(agreement.mean()),
         float(np.mean(offsets @ axis)),
         float(np.mean(along > 0)),
-        tuple((*listed[usable[row]], float(agreement[row])) for row in least.tolist()),
+        tuple((*word_pairs[usable[row]], float(agreement[row])) for row in least.tolist()),
     )
 
 
@@ -212,20 +212,20 @@ def near_misses(missing: Sequence[str], space: WordSpace, *, most: int = 1000) -
     """
     space = as_space(space)
     words = list(missing[:most])
-    found: dict[str, NearMiss] = {}
+    misses: dict[str, NearMiss] = {}
     cased = space.locate(words, any_case=True)
     for word, row in zip(words, cased.tolist(), strict=True):
         if row >= 0:
-            found[word] = NearMiss(word, space.words[row], "case")
+            misses[word] = NearMiss(word, space.words[row], "case")
     letters = _letters(words)
     for word in words:
         for difference, spellings in _spellings(word, letters):
-            if word in found:
+            if word in misses:
                 break
             rows = [row for row in space.locate(spellings).tolist() if row >= 0]
             if rows:
-                found[word] = NearMiss(word, space.words[min(rows)], difference)
-    return [found[word] for word in words if word in found]
+                misses[word] = NearMiss(word, space.words[min(rows)], difference)
+    return [misses[word] for word in words if word in misses]
 
 
 def _letters(words: Sequence[str]) -> list[str]:
@@ -249,8 +249,8 @@ def _spellings(word: str, letters: Sequence[str]) -> Iterator[tuple[str, list[st
 
 def _one_edit_away(word: str, letters: Sequence[str]) -> list[str]:
     halves = [(word[:cut], word[cut:]) for cut in range(1, len(word) + 1)]
-    lost = {left + right[1:] for left, right in halves if right}
-    swapped = {left + right[1] + right[0] + right[2:] for left, right in halves if len(right) > 1}
-    changed = {left + letter + right[1:] for left, right in halves if right for letter in letters}
-    added = {left + letter + right for left, right in halves for letter in letters}
-    return sorted((lost | swapped | changed | added) - {word})
+    deletions = {left + right[1:] for left, right in halves if right}
+    swaps = {left + right[1] + right[0] + right[2:] for left, right in halves if len(right) > 1}
+    replacements = {left + letter + right[1:] for left, right in halves if right for letter in letters}
+    insertions = {left + letter + right for left, right in halves for letter in letters}
+    return sorted((deletions | swaps | replacements | insertions) - {word})

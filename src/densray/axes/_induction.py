@@ -105,10 +105,10 @@ class Induction(Result):
             "rank": self.rank,
             "percentile": self.percentile,
         }
-        known = self.scores.columns()
+        scores = self.scores.columns()
         for name in ("probability", "like_seeds", "standard_error", "expected_label"):
-            if name in known:
-                columns[name] = known[name]
+            if name in scores:
+                columns[name] = scores[name]
         if self.labels:
             columns["label"] = polars.Series([self.labels.get(word) for word in self.words], dtype=polars.Float64)
         return polars.DataFrame(columns, nan_to_null=True).sort("rank", maintain_order=True)
@@ -125,8 +125,8 @@ class Induction(Result):
     def __repr__(self) -> str:
         ends = [", ".join(row["word"] for row in end[:3]) for end in (self.highest, self.lowest)]
         seeds = "" if self.n_seeds is None else f", {self.n_seeds:,} seeds"
-        shown = f"; highest {ends[0]} …; lowest {ends[1]} …" if any(ends) else ""
-        return f"Induction by {self.method}: {self.n_words:,} words{seeds}{shown}"
+        extremes = f"; highest {ends[0]} …; lowest {ends[1]} …" if any(ends) else ""
+        return f"Induction by {self.method}: {self.n_words:,} words{seeds}{extremes}"
 
     @property
     def words(self) -> Sequence[str]:
@@ -176,10 +176,10 @@ class Induction(Result):
     def seed_scores(self) -> dict[str, NDArray[np.float64]]:
         """Return the scores of the seeds with higher labels, and of those with lower labels (see `sides_of`)."""
         labels = np.array([self.labels.get(word, np.nan) for word in self.words])
-        known = ~np.isnan(labels)
-        if not known.any():
+        is_seed = ~np.isnan(labels)
+        if not is_seed.any():
             return {}
-        scores, sides = self.scores.score[known], sides_of(labels[known])
+        scores, sides = self.scores.score[is_seed], sides_of(labels[is_seed])
         return {"high seeds": scores[sides > 0], "low seeds": scores[sides < 0]}
 
     def with_ends(self, n_words: int) -> Induction:
@@ -203,28 +203,28 @@ class Induction(Result):
         """Return the two ends of the lexicon."""
         columns = [Column("word"), Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
         columns += [Column("probability", decimals=3, open_ends=True), Column("label", "seed label", grouped=False)]
-        shown = [column for column in columns if column.key in self.highest[0]]
+        columns_shown = [column for column in columns if column.key in self.highest[0]]
         low, high = (f": {name}" for name in self.label_names) if self.label_names else ("", "")
-        return [Table(f"Highest{high}", shown, self.highest), Table(f"Lowest{low}", shown, self.lowest)]
+        return [Table(f"Highest{high}", columns_shown, self.highest), Table(f"Lowest{low}", columns_shown, self.lowest)]
 
     def text(self) -> str:
         """Return the verdict, with notes on probabilities and the neutral point."""
-        said = [] if self.verdict is None else [self.verdict.sentence or self.verdict.line]
+        lines = [] if self.verdict is None else [self.verdict.sentence or self.verdict.line]
         if self.verdict is not None and self.n_seeds is not None:
-            said.append("Run diagnose for a list of suspect seeds.")
-        why = self.explain_empty()
-        if why and self.even_odds is not None:
-            said.append(f"{why} {show_share(self.scores.share_given)} of the vocabulary has one.")
-        elif why:
-            said.append(why)
+            lines.append("Run diagnose for a list of suspect seeds.")
+        reason = self.explain_empty()
+        if reason and self.even_odds is not None:
+            lines.append(f"{reason} {show_share(self.scores.share_given)} of the vocabulary has one.")
+        elif reason:
+            lines.append(reason)
         if self.even_odds is not None:
-            said.append(
+            lines.append(
                 f"Scores are coordinates on the axis. 0 is not neutral: even odds lie at {show_number(self.even_odds)}."
             )
         if self.axis.rows is not None and self.axis.rows.case_note:
-            said.append(self.axis.rows.case_note)
-        said += [each.line for each in (self.forms, self.proposal) if each is not None]
-        return "\n".join(said)
+            lines.append(self.axis.rows.case_note)
+        lines += [each.line for each in (self.forms, self.proposal) if each is not None]
+        return "\n".join(lines)
 
 
 def check_ending(path: Path) -> None:
@@ -239,7 +239,7 @@ def induce_by(axis: Axis, space: WordSpace, *, n_ends: int = 10) -> Induction:
     `n_ends` is the number of words in `highest` and in `lowest`.
     """
     provenance = Provenance.begin(seed=axis.options.random_state if axis.rows is not None else None)
-    induced = _ranked(axis, space, axis.score(space), provenance)
+    induced = _rank(axis, space, axis.score(space), provenance)
     verdict = axis.verdict if axis.rows is None else axis.quick_verdict()
     citation = axis.citation if axis.rows is None else cite_axis(axis, verdict)
     return replace(induced, verdict=verdict, even_odds=axis.even_odds, citation=citation).with_ends(n_ends)
@@ -249,10 +249,10 @@ def rank_words(axis: Axis, space: WordSpace) -> Induction:
     """Return every word of a space ranked along an axis, without errors: fast for a space of any size."""
     space = as_space(space)
     coordinates = np.concatenate([axis.coordinates(block) for _, block in space.blocks()])
-    return _ranked(axis, space, Scores(coordinates.astype(np.float64)), Provenance.begin()).with_ends(10)
+    return _rank(axis, space, Scores(coordinates.astype(np.float64)), Provenance.begin()).with_ends(10)
 
 
-def _ranked(axis: Axis, space: WordSpace, scores: Scores, provenance: Provenance) -> Induction:
+def _rank(axis: Axis, space: WordSpace, scores: Scores, provenance: Provenance) -> Induction:
     """Return the words of a space with their scores and ranks; verdict, even odds and ends are added by the caller."""
     from scipy.stats import rankdata
 

@@ -63,11 +63,13 @@ def fit_table(
     (('left', 'right'), True)
     """
     options, table = options.changed(**choices), open_table(table)
-    asked: dict[str, Any] = {"groups": groups, "names": names, "classes": classes}
-    streamed = fit_large(table, labels, method, **asked, n_components=n_components, options=options, progress=progress)
+    columns: dict[str, Any] = {"groups": groups, "names": names, "classes": classes}
+    streamed = fit_large(
+        table, labels, method, **columns, n_components=n_components, options=options, progress=progress
+    )
     if streamed is not None:
         return streamed
-    return Axis.fit(table.rows(labels, **asked), method, n_components=n_components, options=options)
+    return Axis.fit(table.rows(labels, **columns), method, n_components=n_components, options=options)
 
 
 def fit_large(
@@ -98,7 +100,7 @@ def fit_large(
     if not _takes_blocks(rotation, labelled, grouped=groups is not None):
         return None
     clips = options.clip_labels or (options.clip_labels is None and method == "auto")
-    fitted = _fit(rotation, _clipped(labelled) if clips else labelled, unit=options.normalize, progress=progress)
+    fitted = _fit(rotation, _clip_labels(labelled) if clips else labelled, unit=options.normalize, progress=progress)
     rows = labelled.sample(SAMPLED_ROWS, groups=groups, names=names, random_state=options.random_state)
     sampled = Axis.fit(rows, method, n_components=n_components, options=options)
     return Axis(
@@ -131,14 +133,14 @@ def _fit(rotation: Rotation, labelled: LabelledTable, *, unit: bool, progress: P
     if not isinstance(rotation, LinearRotation):
         blocks = ((X, labelled.y[places]) for places, X in labelled.blocks(unit=unit, progress=progress))
         return fit_blocks(rotation, blocks)
-    known = labelled.y[np.isfinite(labelled.y)]
-    targets, two_classes = labelled.y - known.mean(), len(np.unique(known)) == 2
+    values = labelled.y[np.isfinite(labelled.y)]
+    targets, two_classes = labelled.y - values.mean(), len(np.unique(values)) == 2
     moments, sums = labelled.sums(lambda places: targets[places][None, :], unit=unit, progress=progress)
-    spread = float(np.sum((known - known.mean()) ** 2))
+    spread = float(np.sum((values - values.mean()) ** 2))
     return rotation.fit_sums(moments.scatter, sums[0], spread, labelled.n_labelled, two_classes=two_classes)
 
 
-def _clipped(labelled: LabelledTable) -> LabelledTable:
+def _clip_labels(labelled: LabelledTable) -> LabelledTable:
     """Return the table with outlying scores clipped to the range of the other scores."""
     if labelled.class_names:
         return labelled

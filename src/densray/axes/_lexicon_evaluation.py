@@ -147,10 +147,10 @@ class LexiconInduction(Result):
 
     def _notes(self) -> list[str]:
         kind = "scores" if self.continuous else "two classes"
-        share, covered = show_share(self.n_test / (self.n_training + self.n_test)), show_share(self.coverage, 1)
+        share, coverage = show_share(self.n_test / (self.n_training + self.n_test)), show_share(self.coverage, 1)
         held_out = f"{share} held out" if self.lexicon == self.test else f"tested on {self.test}"
         notes = [
-            f"{self.n_training:,} training and {self.n_test:,} test words ({kind}, {held_out}); {covered} of the "
+            f"{self.n_training:,} training and {self.n_test:,} test words ({kind}, {held_out}); {coverage} of the "
             f"lexicon is in the space. Interval: {show_share(self.protocol.level)}, over test words."
         ]
         notes += [say_ceiling(score.tau_ceiling) for score in self.scores[:1]]

@@ -107,17 +107,17 @@ class MeanScores(Result):
 
     def _finding(self) -> str:
         """Return how many groups have an interval without 0."""
-        known = [row for row in self.rows if row["difference_low"] is not None]
-        if not known:
+        with_interval = [row for row in self.rows if row["difference_low"] is not None]
+        if not with_interval:
             return ""
-        count = sum(row["difference_low"] > 0 or row["difference_high"] < 0 for row in known)
+        count = sum(row["difference_low"] > 0 or row["difference_high"] < 0 for row in with_interval)
         if not count:
             return "No group differs clearly from all documents: every 95% interval of a difference contains 0."
-        verb, whose = ("differs", "its 95% interval does") if count == 1 else ("differ", "their 95% intervals do")
-        chance = " By chance, about 1 group in 20 does." if len(known) >= _MANY_GROUPS else ""
+        verb, intervals = ("differs", "its 95% interval does") if count == 1 else ("differ", "their 95% intervals do")
+        chance = " By chance, about 1 group in 20 does." if len(with_interval) >= _MANY_GROUPS else ""
         return (
-            f"{show_count(count)} of {show_count(len(known))} groups {verb} from all documents: {whose} not contain 0."
-            f"{chance}"
+            f"{show_count(count)} of {show_count(len(with_interval))} groups {verb} from all documents: "
+            f"{intervals} not contain 0.{chance}"
         )
 
     def tables(self) -> list[Table]:
@@ -128,9 +128,9 @@ class MeanScores(Result):
         columns += [Column("documents")]
         details = [*keys, Column("mean", decimals=4), Column("documents"), Column("draws")]
         details += [Column("from_documents", "± documents", decimals=4), Column("from_axis", "± axis", decimals=4)]
-        named = f"{self.concept} by {', '.join(self.by)}"
+        title = f"{self.concept} by {', '.join(self.by)}"
         return [
-            Table(named, columns, self.rows, self._notes(), keys=len(keys)),
+            Table(title, columns, self.rows, self._notes(), keys=len(keys)),
             Table("Means and standard errors", details, self.rows, _DETAIL_NOTES, folded=True, keys=len(keys)),
         ]
 
@@ -206,10 +206,10 @@ def mean_scores(
             vectors = unit_rows(X[places]) if axis.options.normalize else X[places]
             coordinates = vectors @ axis.direction
             if fitted is not None:
-                seen = fitted.recognise(vectors, axis.direction)
-                coordinates[seen.places] = seen.held_out
-                n_fitted += len(seen.places)
-                n_unsure += seen.n_unsure
+                matches = fitted.recognise(vectors, axis.direction)
+                coordinates[matches.places] = matches.held_out
+                n_fitted += len(matches.places)
+                n_unsure += matches.n_unsure
             scores[start + places] = coordinates
             own = codes[start + places]
             members = csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(keys), len(own)))
@@ -223,10 +223,12 @@ def mean_scores(
     figures, overall = _compare_groups(scores[used], codes[used], together[used])
     overall_row = sums.sum(axis=0) / len(used)
     rows = []
-    for number, found in figures.items():
-        difference = sums[number] / found["documents"] - overall_row
+    for number, figure in figures.items():
+        difference = sums[number] / figure["documents"] - overall_row
         axis_variance = uncertainty.contrast_variance(axis.direction, difference)
-        interval = _interval(found, axis_variance, uncertainty.errors.seed_angle.n_resamples, compared=len(figures) > 1)
+        interval = _interval(
+            figure, axis_variance, uncertainty.errors.seed_angle.n_resamples, compared=len(figures) > 1
+        )
         rows.append({**dict(zip(by, keys[number], strict=True)), **interval})
     n_used = sum(row["documents"] for row in rows)
     verdict = axis.verdict if axis.rows is None else axis.quick_verdict()  # a whole diagnosis would take long
@@ -333,39 +335,39 @@ def _fill_single_draws(
     other, which also contains the differences between their groups.
     """
     single, several = draws == 1, draws > 1
-    known = [(0.0, 1.0)]
+    estimates = [(0.0, 1.0)]
     if several.any():
         of_one_draw = (draws * spread / counts**2)[several]
-        known.append((float(np.average(of_one_draw, weights=freedom[several])), float(freedom[several].sum())))
+        estimates.append((float(np.average(of_one_draw, weights=freedom[several])), float(freedom[several].sum())))
     if single.sum() > 1:
-        known.append((float(means[single].var(ddof=1)), float(single.sum() - 1)))
-    largest, its_freedom = max(known)
+        estimates.append((float(means[single].var(ddof=1)), float(single.sum() - 1)))
+    largest, its_freedom = max(estimates)
     spread[single] = counts[single] ** 2 * largest
     freedom[single] = its_freedom
 
 
-def _interval(found: dict[str, Any], axis_variance: float, n_axes: int, *, compared: bool) -> dict[str, Any]:
+def _interval(group: dict[str, Any], axis_variance: float, n_axes: int, *, compared: bool) -> dict[str, Any]:
     """Return the figures of a group with the interval of its difference and the two standard errors behind it.
 
     `n_axes` is the number of axes behind the variance of the axis.
     """
     from scipy.special import stdtrit  # the quantile of Student's t
 
-    figures = {name: found[name] for name in _FIGURES} | dict.fromkeys(_ERRORS)
+    figures = {name: group[name] for name in _FIGURES} | dict.fromkeys(_ERRORS)
     if not compared:
         return {**figures, "difference": None}
     figures["from_axis"] = float(np.sqrt(axis_variance))
-    if found["draws"] == 1:
+    if group["draws"] == 1:
         return figures
-    total = found["variance"] + axis_variance
-    squares = found["variance"] ** 2 / found["freedom"] + axis_variance**2 / max(n_axes - 2, 1)
+    total = group["variance"] + axis_variance
+    squares = group["variance"] ** 2 / group["freedom"] + axis_variance**2 / max(n_axes - 2, 1)
     freedom = total**2 / squares if squares > 0 else np.inf
     half = float(stdtrit(min(freedom, 1e9), 0.975) * np.sqrt(total))
     return {
         **figures,
-        "difference_low": found["difference"] - half,
-        "difference_high": found["difference"] + half,
-        "from_documents": float(np.sqrt(found["variance"])),
+        "difference_low": group["difference"] - half,
+        "difference_high": group["difference"] + half,
+        "from_documents": float(np.sqrt(group["variance"])),
     }
 
 
@@ -385,9 +387,9 @@ def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]],
     """Return the distinct values of columns, the number of each row (-1: none), and a column that has an order."""
     if not by:
         raise TaskError("no column is named. Name the columns whose values make the groups.")
-    if taken := [name for name in by if name in (*_FIGURES, *_ERRORS)]:
+    if clashes := [name for name in by if name in (*_FIGURES, *_ERRORS)]:
         raise TaskError(
-            f"{table.name}: the column '{taken[0]}' has the name of a figure of the result. Rename the column."
+            f"{table.name}: the column '{clashes[0]}' has the name of a figure of the result. Rename the column."
         )
     columns = [_values(table, name) for name in by]
     whole = [None if any(map(is_no_label, values)) else values for values in zip(*columns, strict=True)]

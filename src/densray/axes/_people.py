@@ -23,10 +23,10 @@ r = 0.43–0.50 in the median (without ratings 0.28–0.39, with 20 rated items 
     """
     size = max((size for size in AGREEMENT if size <= n_rated), default=0)
     others = [other for other in (0, max(AGREEMENT)) if other != size]
-    named = ", ".join(f"{_items('with', other)} {_range(other)}" for other in others)
+    examples = ", ".join(f"{_items('with', other)} {_range(other)}" for other in others)
     return (
         f"Over {_WHERE}, a few seed words {_items('and', size)} agreed with people at r = {_range(size)} in the median "
-        f"({named})."
+        f"({examples})."
     )
 
 

@@ -107,12 +107,12 @@ class Protocol:
     def rotation(self, method: str) -> Rotation:
         """Return an unfitted rotation of one axis, with the options of the protocol that apply to the method."""
         rotation = make_rotation(method)
-        chosen = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.random_state,
+        parameters = {"weights": self.pair_weights, "solver": self.densifier_solver, "random_state": self.random_state,
                   "standardize": self.standardize}  # fmt: skip
-        known = rotation.get_params(deep=False)
-        if known.get("weights") != "balanced":
-            del chosen["weights"]
-        rotation.set_params(**{name: value for name, value in chosen.items() if name in known})
+        supported = rotation.get_params(deep=False)
+        if supported.get("weights") != "balanced":
+            del parameters["weights"]
+        rotation.set_params(**{name: value for name, value in parameters.items() if name in supported})
         return rotation
 
     def labels(self, method: str, seeds: Rows) -> Vector:
@@ -235,32 +235,32 @@ class TrainTest:
             return cls._split(space, lexicon, protocol, groups)
         lexicon = lexicon if groups is None or isinstance(groups, str) else lexicon.grouped(groups)
         lexicon, overlap = _without_test_words(lexicon, test, protocol)
-        found = _find(space, lexicon, protocol, role="training", groups=groups if isinstance(groups, str) else None)
-        training, beyond = _within_limit(found, np.zeros(len(found), dtype=bool), lexicon.name, protocol, space)
+        rows = _find(space, lexicon, protocol, role="training", groups=groups if isinstance(groups, str) else None)
+        training, beyond = _within_limit(rows, np.zeros(len(rows), dtype=bool), lexicon.name, protocol, space)
         _check_labels(training, lexicon.name, "training")
-        return cls._checked(training, _find(space, test, protocol, role="test"), overlap, beyond, protocol, space)
+        return cls._check(training, _find(space, test, protocol, role="test"), overlap, beyond, protocol, space)
 
     @classmethod
     def _split(cls, space: WordSpace, lexicon: Lexicon, protocol: Protocol, groups: Groups) -> TrainTest:
         # only words in the space are split, so that the held-out share is exact
-        found = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
-        _check_labels(found, lexicon.name, "usable")
-        if len(found) < 4:
+        rows = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
+        _check_labels(rows, lexicon.name, "usable")
+        if len(rows) < 4:
             raise TaskError(
-                f"{len(found)} words of '{lexicon.name}' are in '{space.name}' ({name_some(found.names)}; first "
-                f"missing: {name_some(found.missing) or 'none'}); at least 4 are needed to split them into training "
+                f"{len(rows)} words of '{lexicon.name}' are in '{space.name}' ({name_some(rows.names)}; first "
+                f"missing: {name_some(rows.missing) or 'none'}); at least 4 are needed to split them into training "
                 "and test. Add words, or give a test lexicon."
             )
-        in_test = draw_test_words(found.names, found.y, protocol.test_size, protocol.random_state, found.groups)
-        found = found.unit() if protocol.normalize else found
-        training, beyond = _within_limit(found, in_test, lexicon.name, protocol, space)
-        test = replace(found.take(np.flatnonzero(in_test)), missing=())
+        in_test = draw_test_words(rows.names, rows.y, protocol.test_size, protocol.random_state, rows.groups)
+        rows = rows.unit() if protocol.normalize else rows
+        training, beyond = _within_limit(rows, in_test, lexicon.name, protocol, space)
+        test = replace(rows.take(np.flatnonzero(in_test)), missing=())
         _check_labels(training, lexicon.name, "training")
         _check_labels(test, lexicon.name, "test")
-        return cls._checked(training, test, (), beyond, protocol, space)
+        return cls._check(training, test, (), beyond, protocol, space)
 
     @classmethod
-    def _checked(
+    def _check(
         cls,
         training: Rows,
         test: Rows,
@@ -269,13 +269,13 @@ class TrainTest:
         protocol: Protocol,
         space: WordSpace,
     ) -> TrainTest:
-        found = len(training) + len(test) + len(beyond)
+        n_present = len(training) + len(test) + len(beyond)
         missing = (*training.missing, *test.missing)
-        coverage = found / (found + len(missing))
+        coverage = n_present / (n_present + len(missing))
         if coverage < protocol.least_coverage:
             warnings.warn(
                 CoverageWarning(
-                    f"{found} of {found + len(missing)} lexicon words are in '{space.name}' (first missing: "
+                    f"{n_present} of {n_present + len(missing)} lexicon words are in '{space.name}' (first missing: "
                     f"{name_some(missing)}; the space begins {name_some(space.words[:3])}).",
                     Advice(
                         " Does the lexicon differ in case, script or language? ",
@@ -298,47 +298,47 @@ def fit_method(method: str, data: TrainTest, protocol: Protocol) -> tuple[Vector
 
 
 def _within_limit(
-    found: Rows, in_test: NDArray[np.bool_], name: str, protocol: Protocol, space: WordSpace
+    rows: Rows, in_test: NDArray[np.bool_], name: str, protocol: Protocol, space: WordSpace
 ) -> tuple[Rows, tuple[str, ...]]:
     """Return the training words within the limit of the protocol, and the words beyond it."""
-    near = found.locations < (len(space) if protocol.training_limit is None else protocol.training_limit)
-    beyond = tuple(found.names[place] for place in np.flatnonzero(~in_test & ~near).tolist())
+    near = rows.locations < (len(space) if protocol.training_limit is None else protocol.training_limit)
+    beyond = tuple(rows.names[place] for place in np.flatnonzero(~in_test & ~near).tolist())
     if not (~in_test & near).any():
         raise LexiconError(
             f"0 of {len(beyond)} training words of '{name}' are among the first {protocol.training_limit:,} words of "
             f"'{space.name}' (further on: {name_some(beyond)}).",
             Advice(" Raise ", Argument("training_limit"), "."),
         )
-    return found.take(np.flatnonzero(~in_test & near)), beyond
+    return rows.take(np.flatnonzero(~in_test & near)), beyond
 
 
 def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, role: str, groups: Groups = None) -> Rows:
-    found = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
-    _check_labels(found, lexicon.name, role)
-    return found.unit() if protocol.normalize else found
+    rows = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
+    _check_labels(rows, lexicon.name, role)
+    return rows.unit() if protocol.normalize else rows
 
 
-def _check_labels(found: Rows, name: str, role: str) -> None:
-    if np.ptp(found.y) == 0.0:
-        lost = f" (first missing: {name_some(found.missing)})" if found.missing else ""
+def _check_labels(rows: Rows, name: str, role: str) -> None:
+    if np.ptp(rows.y) == 0.0:
+        missing = f" (first missing: {name_some(rows.missing)})" if rows.missing else ""
         raise TaskError(
-            f"the {len(found)} {role} words of '{name}' all have the label {found.y[0]:g} "
-            f"({name_some(found.names)}){lost}; words of another label, or other scores, are needed."
+            f"the {len(rows)} {role} words of '{name}' all have the label {rows.y[0]:g} "
+            f"({name_some(rows.names)}){missing}; words of another label, or other scores, are needed."
         )
 
 
 def _without_test_words(lexicon: Lexicon, test: Lexicon, protocol: Protocol) -> tuple[Lexicon, tuple[str, ...]]:
-    barred = {spelling_key(word, any_case=protocol.any_case) for word in test}
-    overlap = tuple(word for word in lexicon if spelling_key(word, any_case=protocol.any_case) in barred)
+    test_keys = {spelling_key(word, any_case=protocol.any_case) for word in test}
+    overlap = tuple(word for word in lexicon if spelling_key(word, any_case=protocol.any_case) in test_keys)
     if not overlap:
         return lexicon, overlap
-    named = f"{len(overlap)} of {len(test)} test words are in the training lexicon ({name_some(overlap)})"
+    problem = f"{len(overlap)} of {len(test)} test words are in the training lexicon ({name_some(overlap)})"
     if not protocol.disjoint:
-        warnings.warn(f"{named} and are not taken out, so the scores are too good.", UserWarning, stacklevel=5)
+        warnings.warn(f"{problem} and are not taken out, so the scores are too good.", UserWarning, stacklevel=5)
         return lexicon, overlap
     try:
         rest = lexicon.without(overlap)
     except LexiconError:
-        raise TaskError(f"{named}; without them no training word is left. Give another test lexicon.") from None
-    warnings.warn(f"{named}; they are taken out of it.", UserWarning, stacklevel=5)
+        raise TaskError(f"{problem}; without them no training word is left. Give another test lexicon.") from None
+    warnings.warn(f"{problem}; they are taken out of it.", UserWarning, stacklevel=5)
     return rest, overlap

@@ -112,26 +112,26 @@ class RatingAgreement(Result):
 
     def warnings(self) -> list[str]:
         """Return the limits of the results: seeds among the items, few items, no noise ceiling."""
-        said = []
+        lines = []
         if self.held_out is False:
-            said.append(
+            lines.append(
                 f"Not held out: {len(self.seeds_among_items):,} of the items are seeds of the axis "
                 f"({name_some(self.seeds_among_items)}), and too few others are rated. Rate other items."
             )
         elif self.held_out is None:
-            said.append("The seeds of this axis are not known: if items are among them, the agreement is too high.")
+            lines.append("The seeds of this axis are not known: if items are among them, the agreement is too high.")
         if self.n_items < FEW_ITEMS:
-            said.append(f"Only {self.n_items} items were found: note the width of the interval.")
+            lines.append(f"Only {self.n_items} items were found: note the width of the interval.")
         if self.ceiling is None:
             one = self.n_raters == 1 or self.ceiling_from is None
-            said.append(
+            lines.append(
                 "There is no noise ceiling: it needs the ratings of at least two raters, or standard errors."
                 if one
                 else ""
             )
         elif self.reliability is not None and self.reliability < 0.5:
-            said.append("The raters hardly agree with each other: no axis can agree with their mean.")
-        return [line for line in said if line]
+            lines.append("The raters hardly agree with each other: no axis can agree with their mean.")
+        return [line for line in lines if line]
 
     def tables(self) -> list[Table]:
         """Return the correlations, and the items that agree least."""
@@ -146,8 +146,8 @@ class RatingAgreement(Result):
                 ("ceiling", show_number(self.ceiling), "the highest r that can be expected"),
             ]
         if self.explained is not None and self.explained_interval is not None:
-            said = show_estimate(self.explained, *self.explained_interval)
-            rows.append(("explained", said, "share of the explainable variance"))
+            estimate = show_estimate(self.explained, *self.explained_interval)
+            rows.append(("explained", estimate, "share of the explainable variance"))
         if self.spread is not None:
             rows.append(
                 ("spread", show_number(self.spread, 1), "of the items along the axis; 1: as along an average one")
@@ -179,8 +179,8 @@ class RatingAgreement(Result):
         """Return score against rating as an altair chart, with error bars and the worst items labelled."""
         from densray.figures import rating_scatter
 
-        said = f"r = {show_estimate(self.pearson, *self.pearson_interval, 2)}"
-        return rating_scatter(self.items, score=self.scores, rating=self.ratings, title=said)
+        label = f"r = {show_estimate(self.pearson, *self.pearson_interval, 2)}"
+        return rating_scatter(self.items, score=self.scores, rating=self.ratings, title=label)
 
 
 def evaluate_ratings(
@@ -235,21 +235,23 @@ def evaluate_ratings(
     if table is not None:
         if not isinstance(axis, Axis):
             raise TaskError("a table is given and no axis. Give the axis that scores its documents.")
-        found = axis
-        located = _in_table(table, ratings, found, names, any_case=options.any_case)
-        name, trained = found.concept or found.method, _known_names(found.seed_names)
+        measured_axis = axis
+        located = _in_table(table, ratings, measured_axis, names, any_case=options.any_case)
+        name, seed_names = measured_axis.concept or measured_axis.method, _known_names(measured_axis.seed_names)
     elif isinstance(source, WordSpace):
         if axis is None:
             raise TaskError("a space is given and no axis. Give an axis, or the labelled words to find it from.")
-        found = axis if isinstance(axis, Axis) else Axis.fit(find_rows(source, axis, options), method, options=options)
-        located = _in_space(source, ratings, found, phrases, any_case=options.any_case)
-        name, trained = found.concept or found.method, found.seed_names
+        measured_axis = (
+            axis if isinstance(axis, Axis) else Axis.fit(find_rows(source, axis, options), method, options=options)
+        )
+        located = _in_space(source, ratings, measured_axis, phrases, any_case=options.any_case)
+        name, seed_names = measured_axis.concept or measured_axis.method, measured_axis.seed_names
     else:
         if axis is not None:
             raise TaskError("both scores and an axis are given. Give a space or a table with an axis, or scores alone.")
         located = _in_scores(cast("Scores | Mapping[str, float]", source), ratings, any_case=options.any_case)
-        name, trained = "scores", None
-    keys = {spelling_key(word, any_case=options.any_case) for word in trained or ()}
+        name, seed_names = "scores", None
+    keys = {spelling_key(word, any_case=options.any_case) for word in seed_names or ()}
     is_seed = np.array(
         [spelling_key(ratings.items[place], any_case=options.any_case) in keys for place in located.places.tolist()],
         dtype=bool,
@@ -285,14 +287,14 @@ def evaluate_ratings(
         reliability=reliability,
         ceiling=None if reliability is None else float(np.sqrt(reliability)),
         ceiling_from=None if reliability is None else "raters" if rated.raters is not None else "standard errors",
-        explained=_explained(r, reliability),
+        explained=_explained_share(r, reliability),
         explained_interval=_explained_interval(interval, reliability),
-        held_out=None if trained is None else not seeds or enough,
+        held_out=None if seed_names is None else not seeds or enough,
         seeds_among_items=seeds,
         n_phrases=int(located.is_mean[kept].sum()) if table is None else 0,
         n_averaged=0 if table is None else int(located.is_mean[kept].sum()),
-        spread=None if located.vectors is None else found.spread_along(located.vectors[kept]),
-        items=_compared(rated, scores, errors),
+        spread=None if located.vectors is None else measured_axis.spread_along(located.vectors[kept]),
+        items=_comparison_rows(rated, scores, errors),
         provenance=provenance.finish(
             inputs=[
                 *([Input.of("space", source)] if isinstance(source, WordSpace) else []),
@@ -311,7 +313,7 @@ def evaluate_ratings(
                 )
                 if words
             },
-            method=found.method if table is not None or isinstance(source, WordSpace) else None,
+            method=measured_axis.method if table is not None or isinstance(source, WordSpace) else None,
         ),
     )
 
@@ -356,13 +358,13 @@ def _phrase_vectors(
     space: WordSpace, items: Sequence[str], rows: NDArray[np.int64], *, any_case: bool | None
 ) -> dict[int, NDArray[Any]]:
     """Return the mean of the unit vectors of the words of each missing multi-word item."""
-    found = {}
+    vectors = {}
     for place in np.flatnonzero(rows < 0).tolist():
         parts = items[place].replace("_", " ").split()
         at = space.locate(parts, any_case=any_case) if len(parts) > 1 else np.array([-1])
         if (at >= 0).all():
-            found[place] = unit_rows(space.vectors_at(at)).mean(axis=0)
-    return found
+            vectors[place] = unit_rows(space.vectors_at(at)).mean(axis=0)
+    return vectors
 
 
 def _in_table(
@@ -374,14 +376,14 @@ def _in_table(
     by_key: dict[str, int] = {}
     for item, place in places.items():
         by_key.setdefault(spelling_key(item, any_case=any_case), place)
-    asked = [
+    item_places = [
         places.get(name, by_key.get(spelling_key(name, any_case=any_case), -1)) for name in row_names(table, names)
     ]
-    wanted = np.array(asked, dtype=np.intp)
+    item_of_row = np.array(item_places, dtype=np.intp)
     blocks, start = [], 0
     for _, X, usable in table.batches([]):
-        at = np.flatnonzero((wanted[start : start + len(X)] >= 0) & usable)
-        blocks.append((X[at], wanted[start + at]))
+        at = np.flatnonzero((item_of_row[start : start + len(X)] >= 0) & usable)
+        blocks.append((X[at], item_of_row[start + at]))
         start += len(X)
     rows = np.concatenate([at for _, at in blocks])
     if not len(rows):
@@ -393,16 +395,16 @@ def _in_table(
         )
     vectors = np.concatenate([X for X, _ in blocks])
     scores = axis.score(vectors)
-    found, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True)
+    rated, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True)
     # the error of a mean score is at most the mean of the errors, since all come from the same seeds
     means = [
         None if values is None else np.bincount(inverse, weights=values) / counts
         for values in (scores.score, scores.standard_error)
     ]
     assert means[0] is not None
-    missing = tuple(item for place, item in enumerate(ratings.items) if place not in set(found.tolist()))
+    missing = tuple(item for place, item in enumerate(ratings.items) if place not in set(rated.tolist()))
     return _Located(
-        found, Scores(means[0], standard_error=means[1]), counts > 1, missing, vectors=_means(vectors, inverse)
+        rated, Scores(means[0], standard_error=means[1]), counts > 1, missing, vectors=_means(vectors, inverse)
     )
 
 
@@ -445,20 +447,22 @@ def _in_scores(source: Scores | Mapping[str, float], ratings: Ratings, *, any_ca
             rows.append(row)
     at = np.array(rows, dtype=np.intp)
     errors = source.standard_error
-    chosen = Scores(source.score[at], standard_error=None if errors is None else errors[at])
-    return _Located(np.array(places, dtype=np.intp), chosen, np.zeros(len(at), dtype=bool), tuple(missing))
+    selection = Scores(source.score[at], standard_error=None if errors is None else errors[at])
+    return _Located(np.array(places, dtype=np.intp), selection, np.zeros(len(at), dtype=bool), tuple(missing))
 
 
-def _explained(r: float, reliability: float | None) -> float | None:
+def _explained_share(r: float, reliability: float | None) -> float | None:
     return None if not reliability else max(r, 0.0) ** 2 / reliability
 
 
 def _explained_interval(interval: Interval, reliability: float | None) -> Interval | None:
-    low, high = (_explained(end, reliability) for end in interval)
+    low, high = (_explained_share(end, reliability) for end in interval)
     return None if low is None or high is None else Interval(low, high)
 
 
-def _compared(rated: Ratings, scores: NDArray[np.float64], errors: NDArray[np.float64] | None) -> list[dict[str, Any]]:
+def _comparison_rows(
+    rated: Ratings, scores: NDArray[np.float64], errors: NDArray[np.float64] | None
+) -> list[dict[str, Any]]:
     """Return the items with the rating predicted from their score by least squares, the worst first."""
     slope = float(np.cov(scores, rated.values)[0, 1] / np.var(scores, ddof=1))
     expected = rated.values.mean() + slope * (scores - scores.mean())

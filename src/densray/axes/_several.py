@@ -66,11 +66,11 @@ class ClassesDiagnosis(Result):
     def text(self) -> str:
         """Return the answer in one sentence."""
         low, high = self.interval
-        found = show_estimate(self.accuracy, low, high, 2)
-        said = f"balanced held-out accuracy {found}; chance: {show_number(self.chance, 2)}"
+        estimate = show_estimate(self.accuracy, low, high, 2)
+        accuracy = f"balanced held-out accuracy {estimate}; chance: {show_number(self.chance, 2)}"
         if low > self.chance:
-            return f"The classes of {self.concept} can be told apart in unseen rows ({said})."
-        return f"The classes of {self.concept} cannot be told apart in unseen rows beyond chance ({said})."
+            return f"The classes of {self.concept} can be told apart in unseen rows ({accuracy})."
+        return f"The classes of {self.concept} cannot be told apart in unseen rows beyond chance ({accuracy})."
 
     def tables(self) -> list[Table]:
         """Return one row per class."""

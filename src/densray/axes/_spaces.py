@@ -129,7 +129,7 @@ class SpaceComparison(Result):
     def text(self) -> str:
         """Return how well the two orders agree, and how many words moved."""
         first, second = self.spaces
-        parted = (
+        warning = (
             "\nThe two orders hardly agree: the axes differ between the spaces, and single words cannot be compared."
             if self.correlation < _ONE_AXIS
             else ""
@@ -139,7 +139,7 @@ class SpaceComparison(Result):
             f"{show_count(self.n_words)} words of “{first}” and “{second}” correlate at "
             f"{show_number(self.correlation, 2)} along this axis; "
             f"{show_count(self.n_moved)} of them moved (false discovery rate 5%).\n"
-            f"Errors are those of the seeds ({errors}) and of words of similar frequency that did not move.{parted}"
+            f"Errors are those of the seeds ({errors}) and of words of similar frequency that did not move.{warning}"
         )
 
     def tables(self) -> list[Table]:
@@ -208,8 +208,8 @@ def compare_spaces(
     seeds = _seeds_of_both((first, second), lexicon, other_lexicon, options)
     rows = _compared_rows(first, second, pairs)
     parts = [
-        _StandardScores.of(space, place, found, method, options)
-        for space, place, found in zip((first, second), rows, seeds, strict=True)
+        _StandardScores.of(space, place, own_seeds, method, options)
+        for space, place, own_seeds in zip((first, second), rows, seeds, strict=True)
     ]
     paired_rows = other_lexicon is None and len(parts[0].deviations) == len(parts[1].deviations)
     is_paired = paired_rows and all(part.by_seed for part in parts)
@@ -221,7 +221,7 @@ def compare_spaces(
     ratio = np.divide(difference, error, out=np.zeros_like(error), where=error > 0.0)
     moved = false_discovery_control(2.0 * norm.sf(np.abs(ratio))) <= _FALSE_DISCOVERIES
     places = zip(*(each.tolist() for each in rows), strict=True)
-    found = SpaceComparison(
+    comparison = SpaceComparison(
         spaces=(first.name, second.name),
         n_words=len(ratio),
         n_seeds=(len(seeds[0]), len(seeds[1])),
@@ -248,7 +248,7 @@ def compare_spaces(
     ends = [end for end in (order[::-1], order) if len(end)]
     risen, fallen = ([row for row in end[:n_words].tolist() if sign * ratio[row] > 0.0]
                      for end, sign in zip(ends, (1.0, -1.0), strict=True))  # fmt: skip
-    return replace(found, risen=found.entries(risen), fallen=found.entries(fallen))
+    return replace(comparison, risen=comparison.entries(risen), fallen=comparison.entries(fallen))
 
 
 _FALSE_DISCOVERIES = 0.05
@@ -323,13 +323,13 @@ def _compared_rows(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the rows of the compared words, in the first space and in the second."""
     if pairs is None:
-        found = second.locate(first.words[: 4 * MOST_COMPARED])
-        rows = np.flatnonzero(found >= 0)[:MOST_COMPARED], found[found >= 0][:MOST_COMPARED]
+        locations = second.locate(first.words[: 4 * MOST_COMPARED])
+        rows = np.flatnonzero(locations >= 0)[:MOST_COMPARED], locations[locations >= 0][:MOST_COMPARED]
     else:
-        listed = list(dict.fromkeys(pairs))
-        both = first.locate([pair[0] for pair in listed]), second.locate([pair[1] for pair in listed])
-        known = (both[0] >= 0) & (both[1] >= 0)
-        rows = both[0][known], both[1][known]
+        word_pairs = list(dict.fromkeys(pairs))
+        both = first.locate([pair[0] for pair in word_pairs]), second.locate([pair[1] for pair in word_pairs])
+        in_both = (both[0] >= 0) & (both[1] >= 0)
+        rows = both[0][in_both], both[1][in_both]
     if len(rows[0]) < _FEWEST_COMPARED:
         raise TaskError(
             f"{len(rows[0])} words are in both '{first.name}' and '{second.name}'; {_FEWEST_COMPARED} are needed to "
@@ -346,9 +346,9 @@ def _joint_deviations(
     first, second = (part.deviations for part in parts)
     if is_paired:
         return with_fewer_rows(np.hstack([-first, second]), random)
-    apart = np.zeros((len(first) + len(second), first.shape[1] + second.shape[1]))
-    apart[: len(first), : first.shape[1]], apart[len(first) :, first.shape[1] :] = -first, second
-    return apart
+    deviations = np.zeros((len(first) + len(second), first.shape[1] + second.shape[1]))
+    deviations[: len(first), : first.shape[1]], deviations[len(first) :, first.shape[1] :] = -first, second
+    return deviations
 
 
 def _lengths(parts: Sequence[NDArray[np.float32]], roots: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -372,7 +372,7 @@ def _noise(
     noise = np.empty_like(difference)
     order = np.argsort(rank, kind="stable")
     for group in np.array_split(order, max(len(order) // WORDS_PER_GROUP, 1)):
-        apart = difference[group]
-        middle = _NORMAL * float(np.median(np.abs(apart - np.median(apart))))
+        changes = difference[group]
+        middle = _NORMAL * float(np.median(np.abs(changes - np.median(changes))))
         noise[group] = np.sqrt(max(middle**2 - float(np.median(seed_error[group] ** 2)), _ROUNDING**2))
     return noise

@@ -180,10 +180,12 @@ def evaluate_stability(
         return [kendall_tau(data.test.y, data.test.X @ axis) for axis in axes]
 
     taus = np.array(map_parallel(measure, range(len(samples)), progress=progress))
-    found = {size: taus[[len(rows) == size for rows in samples]] for size in sorted(set(sizes))}
+    by_size = {size: taus[[len(rows) == size for rows in samples]] for size in sorted(set(sizes))}
     return Stability(
         scores=tuple(
-            _summary(method, size, found[size][:, column]) for column, method in enumerate(methods) for size in found
+            _summary(method, size, by_size[size][:, column])
+            for column, method in enumerate(methods)
+            for size in by_size
         ),
         lexicon=lexicon.name,
         space=space.name,

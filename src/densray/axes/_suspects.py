@@ -85,16 +85,19 @@ class SuspectLabels:
         outlying, against = (self.of(reason) for reason in ("outlying", "misplaced"))
         lines = []
         if outlying:
-            done = (
+            action = (
                 "They count as the end of that range."
                 if self.clipped
                 else "Correct them, or clip labels, as the method auto does."
             )
             others = f"{self.low:g} to {self.high:g}"
-            lines.append(f"Labels far outside the range of the others ({others}): {_named(outlying, names)}. {done}")
+            lines.append(
+                f"Labels far outside the range of the others ({others}): {_show_labels(outlying, names)}. {action}"
+            )
         if against:
             lines.append(
-                f"Labels that may be wrong, the furthest from their held-out scores first: {_named(against, names)}."
+                "Labels that may be wrong, the furthest from their held-out scores first: "
+                f"{_show_labels(against, names)}."
             )
         if lines and self.tau_with is not None and self.tau_without is not None:
             lines.append(
@@ -133,11 +136,11 @@ def find_suspects(
     progress : callable, optional
         Called with the refits done and their total.
     """
-    given = np.array([rows.clipped_labels.get(name, label) for name, label in zip(rows.names, rows.y, strict=True)])
-    low, high = plausible_range(given)
-    targets = np.clip(given, low, high)
-    outlying = (given < low) | (given > high)
-    expected, misplaced = _misplaced(targets, held_out, outlying)
+    original = np.array([rows.clipped_labels.get(name, label) for name, label in zip(rows.names, rows.y, strict=True)])
+    low, high = plausible_range(original)
+    targets = np.clip(original, low, high)
+    outlying = (original < low) | (original > high)
+    expected, misplaced = _find_misplaced(targets, held_out, outlying)
     suspect = outlying | misplaced
     if not suspect.any():
         return None
@@ -145,15 +148,15 @@ def find_suspects(
     order = [row for row in np.argsort(-far, kind="stable").tolist() if suspect[row]]
     labels = tuple(
         SuspectLabel(
-            rows.names[row], float(given[row]), float(expected[row]), "outlying" if outlying[row] else "misplaced"
+            rows.names[row], float(original[row]), float(expected[row]), "outlying" if outlying[row] else "misplaced"
         )
         for row in order
     )
-    with_them, without = _taus(rotation, replace(rows, y=given), folds, ~suspect, progress)
+    with_them, without = _taus(rotation, replace(rows, y=original), folds, ~suspect, progress)
     return SuspectLabels(labels, low, high, bool(rows.clipped_labels), with_them, without)
 
 
-def _misplaced(
+def _find_misplaced(
     targets: NDArray[np.float64], held_out: NDArray[np.float64], outlying: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the expected label for each held-out score, and which labels are far from it."""
@@ -190,9 +193,11 @@ def _taus(
     return kendall_tau(others.y, every), kendall_tau(others.y, alone)
 
 
-def _named(labels: list[SuspectLabel], names: Mapping[float, str]) -> str:
+def _show_labels(labels: list[SuspectLabel], names: Mapping[float, str]) -> str:
     """Return words with their labels, which have names if they are those of two classes."""
-    said = [names.get(each.label, f"{each.label:g}".replace("-", "−")) for each in labels[:_NAMED]]
-    named = ", ".join(f"“{one_line(each.word, width=60)}” ({label})" for each, label in zip(labels, said, strict=False))
+    label_texts = [names.get(each.label, f"{each.label:g}".replace("-", "−")) for each in labels[:_NAMED]]
+    listing = ", ".join(
+        f"“{one_line(each.word, width=60)}” ({label})" for each, label in zip(labels, label_texts, strict=False)
+    )
     more = f" and {len(labels) - _NAMED:,} more" if len(labels) > _NAMED else ""
-    return f"{named}{more}"
+    return f"{listing}{more}"

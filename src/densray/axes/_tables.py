@@ -83,8 +83,8 @@ class _Scorer:
     def __init__(self, axis: Axis, table: VectorTable) -> None:
         check_table(axis, table)
         self._axis = axis
-        known = axis.score(np.zeros((1, table.width), dtype=np.float32)).columns()
-        self.names = [name for name in SCORE_COLUMNS if name in known]
+        columns = axis.score(np.zeros((1, table.width), dtype=np.float32)).columns()
+        self.names = [name for name in SCORE_COLUMNS if name in columns]
         check_new(table, self.names)
 
     def __call__(self, X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
@@ -92,12 +92,12 @@ class _Scorer:
         import pyarrow as pa
 
         whole = bool(usable.all())
-        found = self._axis.score(X if whole else X[usable]).columns()
+        results = self._axis.score(X if whole else X[usable]).columns()
         if whole:
-            return {name: pa.array(found[name], from_pandas=True) for name in self.names}  # NaN becomes null
+            return {name: pa.array(results[name], from_pandas=True) for name in self.names}  # NaN becomes null
         columns = {}
         for name in self.names:
             values = np.zeros(len(X))
-            values[usable] = found[name]
+            values[usable] = results[name]
             columns[name] = pa.array(values, mask=~usable | np.isnan(values))
         return columns

@@ -81,8 +81,8 @@ class Scores:
 
     def columns(self) -> dict[str, Vector]:
         """Return the known columns by name."""
-        listed = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "names"}
-        return {name: values for name, values in listed.items() if values is not None}
+        columns = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "names"}
+        return {name: values for name, values in columns.items() if values is not None}
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame with one column per result, and ``name`` if rows have names."""

@@ -110,7 +110,7 @@ seeds to tell.'
     'Trust: weak (14 seeds). Other seeds would reproduce 40% (0% to 70%) of the variation in scores. Add 50 to 100 \
 more seeds. “correct” contradicts the other seeds.'
     """
-    turned, n_seeds = auc_high < 0.5, n_high + n_low
+    is_reversed, n_seeds = auc_high < 0.5, n_high + n_low
     grouped = n_groups is not None and 2 * n_groups <= n_seeds
     n_draws, draws = (n_groups, "groups") if grouped and n_groups is not None else (n_seeds, "seeds")
     seeds = "seeds" if noun == "word" else f"labelled {noun}s"
@@ -119,7 +119,7 @@ more seeds. “correct” contradicts the other seeds.'
     unclear = failed and n_draws < UNCLEAR_SEEDS and auc_high >= FAIR_SHARE
     chance = (
         f"unseen {noun}s lie on the wrong side, as happens after the difference between the lists was erased"
-        if turned
+        if is_reversed
         else f"it may rank unseen {noun}s at random"
         if not by_chance
         else f"shuffled labels do as well, as they may with so few {draws}"
@@ -142,25 +142,25 @@ more seeds. “correct” contradicts the other seeds.'
         f"reliability {show_reliability(reliability, reliability_low, reliability_high, 2)}, "
         f"seed angle {show_number(seed_angle, 0)}°"
     )
-    why = f" ({'; '.join(limits)})" if limits else ""
-    said, shown = list(limits), show_grade(grade)
+    reasons = f" ({'; '.join(limits)})" if limits else ""
+    sentences, grade_name = list(limits), show_grade(grade)
     if grade == GRADES[-1]:
-        said.append(f"it orders {show_number(100 * auc, 0, marks=[100])} of 100 pairs of unseen {noun}s correctly")
-    elif not turned:  # neither words to add nor words to blame
-        wanted = GOOD_SHARE if grade == "fair" else FAIR_SHARE
+        sentences.append(f"it orders {show_number(100 * auc, 0, marks=[100])} of 100 pairs of unseen {noun}s correctly")
+    elif not is_reversed:  # neither words to add nor words to blame
+        target = GOOD_SHARE if grade == "fair" else FAIR_SHARE
         if grade == "unclear":
             more = f"add about {seeds_to_tell(n_draws)} more {draws} to tell{_say_where(n_high, n_low)}"
         elif grade == "none":
             more = f"more {noun}s like these would help little: {_say_others(noun)}"
         else:
-            totals = seeds_wanted(n_draws, auc, reliability, wanted)
+            totals = seeds_wanted(n_draws, auc, reliability, target)
             where = "" if totals is None else _say_where(n_high, n_low)
             more = _say_more(totals, n_draws, draws, noun) + where
-        said += [more, *_say_contradictions(contradicting)]
-    sentence = " ".join(f"{part[0].upper()}{part[1:]}." for part in said)
-    counted = f"{n_seeds:,} {seeds} in {n_groups:,} groups" if grouped else f"{n_seeds:,} {seeds}"
-    sentence = f"Trust: {shown} ({counted}). {sentence}"
-    return Verdict(grade, limits, f"Trust: {shown}{why}: {figures}.", sentence)
+        sentences += [more, *_say_contradictions(contradicting)]
+    sentence = " ".join(f"{part[0].upper()}{part[1:]}." for part in sentences)
+    counts = f"{n_seeds:,} {seeds} in {n_groups:,} groups" if grouped else f"{n_seeds:,} {seeds}"
+    sentence = f"Trust: {grade_name} ({counts}). {sentence}"
+    return Verdict(grade, limits, f"Trust: {grade_name}{reasons}: {figures}.", sentence)
 
 
 def show_grade(grade: str) -> str:
@@ -178,10 +178,10 @@ def show_reliability(value: float, low: float, high: float, decimals: int = 3) -
     >>> show_reliability(0.7996, 0.7, 0.9), show_reliability(0.62, float("nan"), float("nan"), 2)
     ('0.7996 [0.700, 0.900]', '0.62')
     """
-    shown = show_number(value, decimals, marks=RELIABILITY_MARKS)
+    estimate = show_number(value, decimals, marks=RELIABILITY_MARKS)
     if not math.isfinite(low + high):
-        return shown
-    return f"{shown} [{show_number(low, decimals)}, {show_number(high, decimals)}]"
+        return estimate
+    return f"{estimate} [{show_number(low, decimals)}, {show_number(high, decimals)}]"
 
 
 def seeds_to_tell(n_seeds: int) -> int:

@@ -105,16 +105,16 @@ def map_rows(axes: Mapping[str, Induction], rows: Sequence[int]) -> list[dict[st
         Row numbers of the words to return.
     """
     _check_vocabularies(axes)
-    chosen = np.asarray(rows, dtype=np.int64)
+    numbers = np.asarray(rows, dtype=np.int64)
     columns: dict[str, list[Any]] = {}
     for name, ranking in axes.items():
-        columns[name] = ranking.scores.score[chosen].tolist()
-        columns[f"{name} rank"] = ranking.rank[chosen].tolist()
+        columns[name] = ranking.scores.score[numbers].tolist()
+        columns[f"{name} rank"] = ranking.rank[numbers].tolist()
     words = next(iter(axes.values())).words
-    found = zip(*columns.values(), strict=True)
+    cells = zip(*columns.values(), strict=True)
     return [
         {"word": words[row], **dict(zip(columns, values, strict=True))}
-        for row, values in zip(chosen.tolist(), found, strict=True)
+        for row, values in zip(numbers.tolist(), cells, strict=True)
     ]
 
 
@@ -191,21 +191,23 @@ def words_like_seeds(ranking: Induction, *, n_words: int = 8) -> tuple[list[str]
         Maximum number of words per end.
     """
     space, seeds = ranking.space, ranking.axis.known_rows
-    known = {word.lower() for word in seeds.names}
+    seed_words = {word.lower() for word in seeds.names}
     means = {side: unit_rows(seeds.X[seeds.sides == side]).mean(axis=0) for side in (1.0, -1.0)}
     seed_scores = ranking.scores.score[space.locate(seeds.names)]
     middle = float(np.mean([seed_scores[seeds.sides == side].mean() for side in means]))
-    found: list[list[str]] = []
+    ends: list[list[str]] = []
     for side, mean in means.items():
-        near = [word for word, _ in space.neighbors(mean, k=min(_NEAR, len(space) - 1)) if word.lower() not in known]
+        near = [
+            word for word, _ in space.neighbors(mean, k=min(_NEAR, len(space) - 1)) if word.lower() not in seed_words
+        ]
         scores = ranking.scores.score[space.locate(near)]
         suited = [word for word, score in zip(near, scores.tolist(), strict=True) if side * (score - middle) > 0.0]
-        found.append(suited[:n_words])
-    return found[0], found[1]
+        ends.append(suited[:n_words])
+    return ends[0], ends[1]
 
 
 def _check_vocabularies(axes: Mapping[str, Induction]) -> None:
     sizes = {ranking.n_words for ranking in axes.values()}
     if len(sizes) != 1:
-        named = ", ".join(f"{name}: {ranking.n_words:,} words" for name, ranking in axes.items()) or "none"
-        raise TaskError(f"a map needs axes of one and the same vocabulary; {named} are given.")
+        counts = ", ".join(f"{name}: {ranking.n_words:,} words" for name, ranking in axes.items()) or "none"
+        raise TaskError(f"a map needs axes of one and the same vocabulary; {counts} are given.")

@@ -37,16 +37,16 @@ def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
     strip : str
         The leading folder inside the archive, which is removed; members outside it are skipped.
     """
-    with _opened(archive) as opened:
-        for info in opened.infolist():
+    with _open_archive(archive) as content:
+        for info in content.infolist():
             _check_inside(info, archive)
-        _check_ratio(sum(info.file_size for info in opened.infolist()), archive)
+        _check_ratio(sum(info.file_size for info in content.infolist()), archive)
         folder.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
         temporary = temporary_path(folder)
         try:
             unpacked = temporary / "unpacked"
-            opened.extractall(unpacked)
+            content.extractall(unpacked)
             if not (unpacked / strip).is_dir():
                 raise DataError(f"{archive}: holds no file in the folder '{strip}'. Is it another archive?")
             if not any(folder.glob("*")):  # another process may have unpacked it in the meantime
@@ -58,21 +58,21 @@ def unpack(archive: Path, folder: Path, *, strip: str = "") -> Path:
 
 def extract_member(archive: Path, member: str, target: Path) -> Path:
     """Write one member of a zip archive to `target` and return `target`."""
-    with _opened(archive) as opened:
-        if member not in opened.namelist():
+    with _open_archive(archive) as content:
+        if member not in content.namelist():
             raise DataError(f"{archive}: has no member '{member}'. Is it another archive?")
-        _check_ratio(opened.getinfo(member).file_size, archive)
+        _check_ratio(content.getinfo(member).file_size, archive)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with opened.open(member) as source, open(target, "wb") as file:
+        with content.open(member) as source, open(target, "wb") as file:
             shutil.copyfileobj(source, file)
     return target
 
 
 @contextmanager
-def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
+def _open_archive(archive: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(archive) as opened:
-            yield opened
+        with zipfile.ZipFile(archive) as content:
+            yield content
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
         problem = f"is not a sound zip archive ({shorten(error)}). Remove it and fetch it again."
         raise DataError(f"{archive}: {problem}") from error
@@ -157,9 +157,9 @@ def download(
     except requests.HTTPError as error:
         raise DataError(f"{url}: the server refuses the download ({shorten(error)}). {advice}") from error
     except (requests.RequestException, urllib3.exceptions.HTTPError, ConnectionError, TimeoutError) as error:
-        arrived = transfer.partial.stat().st_size if transfer.partial.exists() else 0
-        kept = f"{arrived:,} bytes are kept in {transfer.partial.name}: run it again to resume. " if arrived else ""
-        raise DataError(f"{url}: the download failed ({_reason(error)}). {kept}{advice}") from error
+        n_bytes = transfer.partial.stat().st_size if transfer.partial.exists() else 0
+        note = f"{n_bytes:,} bytes are kept in {transfer.partial.name}: run it again to resume. " if n_bytes else ""
+        raise DataError(f"{url}: the download failed ({_reason(error)}). {note}{advice}") from error
     except _WrongFileError as error:
         for path in (transfer.partial, transfer.origin):
             path.unlink(missing_ok=True)
@@ -210,17 +210,17 @@ class _Transfer:
             if version is not None:
                 headers["If-Range"] = version
         with requests.get(self.url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
-            status, stated = response.status_code, _content_range(response)
+            status, content_range = response.status_code, _content_range(response)
             if start and status == _RANGE_BEYOND_END:
-                return stated == (None, start) or start == self.size
+                return content_range == (None, start) or start == self.size
             response.raise_for_status()
             if status not in (_WHOLE, _PARTIAL) or (status == _PARTIAL and not start):
                 raise _WrongFileError(f"the server answers with status {status} instead of the file.")
-            if status == _PARTIAL and (stated is None or stated[0] != start):
+            if status == _PARTIAL and (content_range is None or content_range[0] != start):
                 return False
             if status == _PARTIAL and not self._continues(response, version):
                 return False
-            self._store(response, file, start if status == _PARTIAL else 0, stated)
+            self._store(response, file, start if status == _PARTIAL else 0, content_range)
         return True
 
     def _continues(self, response: Response, version: str | None) -> bool:
@@ -228,13 +228,15 @@ class _Transfer:
 
         A part names its version (RFC 9110, section 15.3.7). A part without a version is accepted only with a checksum.
         """
-        named = _version_of(response)
-        return named == version or (self.checksum is not None and None in (named, version))
+        new_version = _version_of(response)
+        return new_version == version or (self.checksum is not None and None in (new_version, version))
 
-    def _store(self, response: Response, file: BinaryIO, start: int, stated: tuple[int | None, int] | None) -> None:
+    def _store(
+        self, response: Response, file: BinaryIO, start: int, content_range: tuple[int | None, int] | None
+    ) -> None:
         length = response.headers.get("Content-Length", "")
-        total = start + int(length) if length.isdecimal() else None if stated is None else stated[1]
-        self._check_answer(response, total, stated)
+        total = start + int(length) if length.isdecimal() else None if content_range is None else content_range[1]
+        self._check_answer(response, total, content_range)
         file.truncate(start)
         if not start:  # after the old bytes are removed, so that a version never refers to other bytes
             self._note_version(response)
@@ -252,7 +254,9 @@ class _Transfer:
         if total is not None and done < total:
             raise ConnectionError(f"{done:,} of {total:,} bytes arrived")
 
-    def _check_answer(self, response: Response, total: int | None, stated: tuple[int | None, int] | None) -> None:
+    def _check_answer(
+        self, response: Response, total: int | None, content_range: tuple[int | None, int] | None
+    ) -> None:
         """Refuse a response that is not the file, before any of it is stored."""
         coding = response.headers.get("Content-Encoding", "identity").lower()
         if coding != "identity" and not (coding in ("gzip", "x-gzip") and self.target.suffix == ".gz"):
@@ -261,7 +265,7 @@ class _Transfer:
             )
         if response.headers.get("Content-Type", "").lower().startswith("text/html"):
             raise _WrongFileError("the server sends a web page, perhaps a login, instead of the file.")
-        sizes = {total, None if stated is None else stated[1], self.size} - {None}
+        sizes = {total, None if content_range is None else content_range[1], self.size} - {None}
         if len(sizes) > 1:
             raise _WrongFileError(f"it has {total or 0:,} bytes at its source, not {self.size or 0:,}: it has changed.")
         if not sizes and self.checksum is None:
@@ -289,15 +293,15 @@ class _Transfer:
     def _version(self) -> str | None:
         """Return the version of the partial file, as named by the server."""
         with suppress(OSError, ValueError, LookupError, TypeError):
-            noted = json.loads(self.origin.read_text(encoding="utf-8"))
-            if noted["url"] == self.url and isinstance(noted["version"], str):
-                return str(noted["version"])
+            record = json.loads(self.origin.read_text(encoding="utf-8"))
+            if record["url"] == self.url and isinstance(record["version"], str):
+                return str(record["version"])
         return None
 
     def _note_version(self, response: Response) -> None:
-        noted = {"url": self.url, "version": _version_of(response)}
+        record = {"url": self.url, "version": _version_of(response)}
         with atomic_write(self.origin, overwrite=True) as temporary:
-            temporary.write_text(json.dumps(noted), encoding="utf-8")
+            temporary.write_text(json.dumps(record), encoding="utf-8")
 
 
 def _version_of(response: Response) -> str | None:
@@ -308,8 +312,8 @@ def _version_of(response: Response) -> str | None:
 
 def _content_range(response: Response) -> tuple[int | None, int] | None:
     """Return the start of a part and the total length (``Content-Range: bytes 5-9/10``, or ``bytes */10``)."""
-    stated = re.fullmatch(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(\d{1,18})", response.headers.get("Content-Range", ""))
-    return None if stated is None else (int(stated[1]) if stated[1] else None, int(stated[2]))
+    match = re.fullmatch(r"bytes (?:(\d{1,18})-\d{1,18}|\*)/(\d{1,18})", response.headers.get("Content-Range", ""))
+    return None if match is None else (int(match[1]) if match[1] else None, int(match[2]))
 
 
 @contextmanager

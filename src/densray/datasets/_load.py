@@ -331,8 +331,8 @@ def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) ->
     vocabulary = word_file.read_text("utf-8").split("\n")[:-1][:limit]
     halves = np.load(vector_file, mmap_mode="r", allow_pickle=False)[: len(vocabulary)]
     if words is not None:
-        wanted = set(words)
-        rows = [row for row, word in enumerate(vocabulary) if word in wanted]
+        selection = set(words)
+        rows = [row for row, word in enumerate(vocabulary) if word in selection]
         vocabulary, halves = [vocabulary[row] for row in rows], halves[rows]
     return WordSpace(vocabulary, np.array(halves, dtype=np.float32), name=name)
 

@@ -138,17 +138,17 @@ def list_datasets(kind: str | None = None) -> list[DataSet]:
     kinds = list(dict.fromkeys(entry.kind for entry in entries))
     if kind is not None and kind not in kinds:
         raise DataError(f"There is no kind of data set called '{kind}'. {suggest(kind, kinds)}")
-    wanted = [entry for entry in entries if kind in (None, entry.kind)]
-    return sorted(wanted, key=lambda entry: not entry.embedded)
+    selection = [entry for entry in entries if kind in (None, entry.kind)]
+    return sorted(selection, key=lambda entry: not entry.embedded)
 
 
 def find_dataset(name: str, kind: str | None = None) -> DataSet:
     """Return the data set called `name`; the error suggests a similar name, or gives the actual kind."""
-    known = _registry()
-    if name not in known:
+    entries = _registry()
+    if name not in entries:
         names = [entry.name for entry in list_datasets(kind)]
         raise DataError(f"There is no data set called '{name}'. {suggest(name, names)}")
-    entry = known[name]
+    entry = entries[name]
     if kind is not None and entry.kind != kind:
         names = [other.name for other in list_datasets(kind)]
         raise DataError(f"'{name}' is of the kind {entry.kind}; needed is {kind}: {', '.join(names)}.")
@@ -202,8 +202,8 @@ def embedded_checksums() -> dict[str, str]:
 
 def data_folder() -> Path:
     """Return the folder of downloads: ``DENSRAY_DATA`` if it is set, else the user's cache."""
-    named = os.environ.get("DENSRAY_DATA")
-    return Path(named).expanduser() if named else cache_folder()
+    folder = os.environ.get("DENSRAY_DATA")
+    return Path(folder).expanduser() if folder else cache_folder()
 
 
 def path_of(name: str) -> Path:
@@ -230,10 +230,10 @@ def path_of(name: str) -> Path:
     'questions-words.txt'
     """
     entry = _with_files(name)
-    found = _find(entry)
-    if not found:
+    paths = _find(entry)
+    if not paths:
         raise DataError(f"The data set '{name}' is not on this machine. {_how_to_get(entry)}")
-    return found[0] if entry.path == entry.files[0].path or entry.unpacked else found[0].parent
+    return paths[0] if entry.path == entry.files[0].path or entry.unpacked else paths[0].parent
 
 
 def fetch(name: str, *, trust_unchecked: bool = False, progress: Progress | None = None) -> Path:
@@ -272,12 +272,12 @@ def fetch(name: str, *, trust_unchecked: bool = False, progress: Progress | None
     return path_of(name)
 
 
-def existing_path(given: str | PathLike[str], kind: str) -> Path:
-    """Return `given` as a path; if it does not exist, the error suggests a similar set of this kind."""
-    path = Path(given)
-    if not str(given).strip() or not path.exists():
+def existing_path(source: str | PathLike[str], kind: str) -> Path:
+    """Return `source` as a path; if it does not exist, the error suggests a similar set of this kind."""
+    path = Path(source)
+    if not str(source).strip() or not path.exists():
         names = [entry.name for entry in list_datasets(kind)]
-        raise DataError(f"'{given}' is neither a file nor a data set ({kind}). {suggest(str(given), names)}")
+        raise DataError(f"'{source}' is neither a file nor a data set ({kind}). {suggest(str(source), names)}")
     return path
 
 
@@ -341,11 +341,11 @@ def _find(entry: DataSet) -> list[Path]:
         return [carried / file.path for file in entry.files]
     for folder in dict.fromkeys((data_folder(), cache_folder())):
         if entry.unpacked:
-            found = _find_unpacked(entry, folder)
+            paths = _find_unpacked(entry, folder)
         else:
-            found = [path for file in entry.files if (path := _find_file(file, folder))]
-        if found and len(found) == len(entry.files):
-            return found
+            paths = [path for file in entry.files if (path := _find_file(file, folder))]
+        if paths and len(paths) == len(entry.files):
+            return paths
     return []
 
 

@@ -84,16 +84,16 @@ def association(
        Human-like Biases. Science 356, 2017.
     """
     space = as_space(space)
-    given = {
+    lists = {
         "first target": list(first_target),
         "second target": list(second_target),
         "first attribute": list(first_attribute),
         "second attribute": list(second_attribute),
     }
-    _check_apart(given["first target"], given["second target"], f"{name}: the two target lists")
-    _check_apart(given["first attribute"], given["second attribute"], f"{name}: the two attribute lists")
-    found = [find_words(space, words, what=f"{name}, {part}", minimum=2) for part, words in given.items()]
-    (X, _), (Y, _), (A, _), (B, _) = found
+    _check_apart(lists["first target"], lists["second target"], f"{name}: the two target lists")
+    _check_apart(lists["first attribute"], lists["second attribute"], f"{name}: the two attribute lists")
+    matches = [find_words(space, words, what=f"{name}, {part}", minimum=2) for part, words in lists.items()]
+    (X, _), (Y, _), (A, _), (B, _) = matches
     near, far = (space.cosines([*X, *Y], list(part)).mean(axis=1) for part in (A, B))
     scores = np.asarray(near - far)
     size = len(X)
@@ -101,10 +101,10 @@ def association(
     return Association(
         name=name,
         value=_effect_size(scores, size),
-        interval=percentile_interval(_resampled(scores, size, random_state)),
+        interval=percentile_interval(_resample(scores, size, random_state)),
         p_value=p_value,
-        used=sum(len(words) for words, _ in found),
-        missing=tuple(word for _, missing in found for word in missing),
+        used=sum(len(words) for words, _ in matches),
+        missing=tuple(word for _, missing in matches for word in missing),
         statistic=float(scores[:size].sum() - scores[size:].sum()),
         exact=exact,
     )
@@ -178,7 +178,7 @@ def _permutation_p(scores: Vector, size: int, n_permutations: int, random_state:
     return float(test.pvalue), exact
 
 
-def _resampled(scores: Vector, size: int, random_state: int | None, n_resamples: int = 1000) -> Vector:
+def _resample(scores: Vector, size: int, random_state: int | None, n_resamples: int = 1000) -> Vector:
     """Return effect sizes of targets drawn with replacement, separately for each side."""
     random = check_random_state(random_state)
     first = scores[:size][random.randint(size, size=(n_resamples, size))]
@@ -240,7 +240,7 @@ def sentiment_bias(
     Z = unit_vectors(space, people)
     with single_threaded_blas():
         shares = _shares(X, y, Z)
-        resampled, shuffled = _repeated(X, y, Z, n_resamples, random_state)
+        resampled, shuffled = _repeat(X, y, Z, n_resamples, random_state)
     value = _divergence(shares)
     return SentimentBias(
         name="RNSB",
@@ -257,7 +257,7 @@ def sentiment_bias(
 rnsb = sentiment_bias
 
 
-def _repeated(
+def _repeat(
     X: Vector, y: NDArray[np.intp], Z: Vector, count: int, random_state: int | None
 ) -> tuple[list[float], list[float]]:
     """Return the divergences of models with resampled words, and with shuffled labels."""
@@ -350,16 +350,16 @@ def pair_choice(
     """
     space = as_space(space)
     require_words(space, poles, what="poles")
-    asked = list(questions)
-    usable = [each for each in asked if all(word in space for pair in each.pairs for word in pair)]
-    missing = space.absent(word for each in asked for pair in each.pairs for word in pair)
+    all_questions = list(questions)
+    usable = [each for each in all_questions if all(word in space for pair in each.pairs for word in pair)]
+    missing = space.absent(word for each in all_questions for pair in each.pairs for word in pair)
     if not usable:
         raise CoverageError(
-            f"none of {len(asked)} questions has all its words in '{space.name}'. Check case and language."
+            f"none of {len(all_questions)} questions has all its words in '{space.name}'. Check case and language."
         )
     direction = _differences(space, [poles])[0]
-    picked = np.array([int(np.argmax(_differences(space, each.pairs) @ direction)) for each in usable])
-    shares = [float(np.mean(picked == 0)), float(np.mean(picked == 1)), float(np.mean(picked > 1))]
+    choices = np.array([int(np.argmax(_differences(space, each.pairs) @ direction)) for each in usable])
+    shares = [float(np.mean(choices == 0)), float(np.mean(choices == 1)), float(np.mean(choices > 1))]
     return PairChoice(
         name="SemBias stereotype",
         value=shares[1],

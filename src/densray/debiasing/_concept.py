@@ -44,11 +44,11 @@ class _Lists:
         except tomllib.TOMLDecodeError as error:
             raise TaskError(f"{path} is not a TOML file of word lists: {error}.") from error
 
-    def beside(self, name: str) -> Path:
+    def path_of(self, name: str) -> Path:
         return self.path.parent / name
 
-    def fail(self, key: str, found: object, needed: str) -> TaskError:
-        return TaskError(f"{self.path}: '{key}' is {found!r}; {needed} is needed.")
+    def fail(self, key: str, value: object, requirement: str) -> TaskError:
+        return TaskError(f"{self.path}: '{key}' is {value!r}; {requirement} is needed.")
 
     def words(self, key: str, values: Any = None) -> tuple[str, ...]:
         """Return a list of words, or the words of the file it names, one per line."""
@@ -78,11 +78,11 @@ class _Lists:
         """Load a file next to this one, or a data set."""
         if not isinstance(value, str):
             raise self.fail(key, value, "the name of a file or a data set")
-        return load(str(self.beside(value)) if self.beside(value).exists() else value)
+        return load(str(self.path_of(value)) if self.path_of(value).exists() else value)
 
     def _file(self, key: str, name: str) -> TextFile:
         try:
-            return TextFile(self.beside(name), encoding="utf-8", error=TaskError)
+            return TextFile(self.path_of(name), encoding="utf-8", error=TaskError)
         except TaskError as error:
             raise TaskError(
                 f"{self.path}: '{key}' names the file {name}, which cannot be read: ", *error.args
@@ -129,10 +129,10 @@ def _check_keys(path: Path, values: dict[str, Any]) -> None:
     missing = [key for key in _NEEDED if key not in values]
     if missing:
         raise TaskError(f"{path} has no '{missing[0]}'. A concept needs {', '.join(_NEEDED)}.")
-    known = {*Concept.__dataclass_fields__, "sembias"} - {"questions", "probed"}
-    unknown = [key for key in values if key not in known]
+    keys = {*Concept.__dataclass_fields__, "sembias"} - {"questions", "probed"}
+    unknown = [key for key in values if key not in keys]
     if unknown:
-        raise TaskError(f"{path}: '{unknown[0]}' is unknown. {suggest(unknown[0], sorted(known))}")
+        raise TaskError(f"{path}: '{unknown[0]}' is unknown. {suggest(unknown[0], sorted(keys))}")
 
 
 def _lexicon(lists: _Lists) -> Lexicon:
@@ -219,7 +219,7 @@ class Concept:
         """Return the concept in the spelling of a space, for words that it lacks if only the case differs."""
         space = as_space(space)
         changed: dict[str, Any] = {
-            name: _respelled(value, space)
+            name: _respell(value, space)
             for name, value in vars(self).items()
             if name not in ("name", "lexicon", "probed") and value
         }
@@ -241,16 +241,16 @@ _WORDS_OF: dict[type, tuple[str, ...]] = {
 }
 
 
-def _respelled(value: Any, space: WordSpace) -> Any:
+def _respell(value: Any, space: WordSpace) -> Any:
     """Return words, or structures of words, in the spelling of a space."""
     if isinstance(value, str):
         row = int(space.locate([value], any_case=True)[0])
         return value if row < 0 else str(space.words[row])
     if isinstance(value, tuple):
-        return tuple(_respelled(each, space) for each in value)
+        return tuple(_respell(each, space) for each in value)
     if isinstance(value, AnalogySet):
-        return AnalogySet([_respelled(category, space) for category in value], name=value.name)
-    return replace(value, **{name: _respelled(getattr(value, name), space) for name in _WORDS_OF[type(value)]})
+        return AnalogySet([_respell(category, space) for category in value], name=value.name)
+    return replace(value, **{name: _respell(getattr(value, name), space) for name in _WORDS_OF[type(value)]})
 
 
 def is_concept(name: str) -> bool:
@@ -307,10 +307,10 @@ def concept_of(
     """
     kept = (*lexicon.words, *keep)
     for make in CONCEPTS.values():
-        known = make()
-        if set(known.lexicon.words) == set(lexicon.words):
-            kept = (*known.keep, *kept)
-            return replace(known, lexicon=lexicon, anchors=anchors, neutral=tuple(neutral), poles=None, keep=kept)
+        concept = make()
+        if set(concept.lexicon.words) == set(lexicon.words):
+            kept = (*concept.keep, *kept)
+            return replace(concept, lexicon=lexicon, anchors=anchors, neutral=tuple(neutral), poles=None, keep=kept)
     similarities, analogies = _ratings_at_hand(), load_analogies("google")
     return Concept(
         lexicon.name, lexicon, anchors, tuple(neutral), keep=kept, similarities=similarities, analogies=analogies
@@ -330,7 +330,7 @@ def _gender() -> Concept:
         name for test in tests for group in (test.first_target, test.second_target) for name in _names(group.words)
     }
     sentiment = load_lexicon("hu-liu")
-    positive, negative = (tuple(word for word, label in sentiment.items() if label == wanted) for wanted in (1.0, -1.0))
+    positive, negative = (tuple(word for word, label in sentiment.items() if label == side) for side in (1.0, -1.0))
     return Concept(
         name="gender",
         lexicon=load_lexicon("gender"),
@@ -339,7 +339,7 @@ def _gender() -> Concept:
         poles=("he", "she"),
         pairs=definitional,
         keep=(*load_word_list("gender-specific"), *sorted(names)),
-        equalize=_cased((*load_pairs("gender-equalize"), *definitional)),
+        equalize=_add_cases((*load_pairs("gender-equalize"), *definitional)),
         associations=tuple(test for test in tests if test.number in _GENDER_TESTS),
         identities=tuple(word for pair in definitional for word in pair),
         positive=positive,
@@ -354,7 +354,7 @@ def _names(words: tuple[str, ...]) -> list[str]:
     return [word for word in words if word[0].isupper()]
 
 
-def _cased(pairs: Pairs) -> Pairs:
+def _add_cases(pairs: Pairs) -> Pairs:
     """Return pairs in lower case, capitalised and in upper case, as equalised by Bolukbasi et al."""
     forms = (str.lower, str.title, str.upper)
     return tuple(dict.fromkeys((form(first), form(second)) for first, second in pairs for form in forms))

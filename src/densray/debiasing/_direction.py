@@ -47,8 +47,8 @@ class AnchorGap(Measurement):
     def extremes(self, count: int = 5) -> list[str]:
         """Return the words nearest to the second anchor, then those nearest to the first, by ascending gap."""
         order = np.argsort(self.gaps, kind="stable").tolist()
-        chosen = order if len(order) <= 2 * count else order[:count] + order[-count:]
-        return [self.words[place] for place in chosen]
+        places = order if len(order) <= 2 * count else order[:count] + order[-count:]
+        return [self.words[place] for place in places]
 
 
 def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str]) -> AnchorGap:
@@ -76,17 +76,17 @@ def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str])
     if len(anchors) != 2 or anchors[0] == anchors[1]:
         raise TaskError(Argument("anchors", anchors), " is given; two different words are needed.")
     require_words(space, anchors, what="anchors")
-    found, missing = find_words(space, words, what="words to compare with the anchors")
-    cosines = space.cosines(list(found), list(anchors))
+    present, missing = find_words(space, words, what="words to compare with the anchors")
+    cosines = space.cosines(list(present), list(anchors))
     gaps = np.abs(cosines[:, 0] - cosines[:, 1])
     return AnchorGap(
         name="anchor gap",
         value=float(gaps.mean()),
         interval=mean_interval(gaps),
-        used=len(found),
+        used=len(present),
         missing=missing,
         anchors=anchors,
-        words=found,
+        words=present,
         cosines=cosines,
     )
 
@@ -103,10 +103,10 @@ def pair_direction(space: WordSpace, pairs: Iterable[tuple[str, str]]) -> Vector
        Homemaker? Debiasing Word Embeddings. NeurIPS 2016.
     """
     space = as_space(space)
-    found, _ = find_pairs(space, pairs, what="pairs that define the direction")
-    X = unit_vectors(space, [word for pair in found for word in pair])
-    groups = np.repeat(np.arange(len(found)), 2)
-    return np.asarray(PairDirection().fit(X, np.tile([1, -1], len(found)), groups=groups).components_[0])
+    usable, _ = find_pairs(space, pairs, what="pairs that define the direction")
+    X = unit_vectors(space, [word for pair in usable for word in pair])
+    groups = np.repeat(np.arange(len(usable)), 2)
+    return np.asarray(PairDirection().fit(X, np.tile([1, -1], len(usable)), groups=groups).components_[0])
 
 
 def direct_bias(
@@ -130,10 +130,10 @@ def direct_bias(
     space = as_space(space)
     if strictness <= 0:
         raise TaskError(Argument("strictness", strictness), " is given; a number above 0 is needed.")
-    found, missing = find_words(space, words, what="words for direct bias")
-    values = np.abs(unit_vectors(space, found) @ _axis(direction, space)) ** strictness
+    present, missing = find_words(space, words, what="words for direct bias")
+    values = np.abs(unit_vectors(space, present) @ _axis(direction, space)) ** strictness
     interval = mean_interval(values)
-    return Measurement("direct bias", float(values.mean()), interval, used=len(found), missing=missing)
+    return Measurement("direct bias", float(values.mean()), interval, used=len(present), missing=missing)
 
 
 def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction: ArrayLike) -> Measurement:
@@ -153,16 +153,16 @@ def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction:
     direction : array of shape (d,)
     """
     space = as_space(space)
-    found, missing = find_pairs(space, pairs, what="pairs for indirect bias")
+    present, missing = find_pairs(space, pairs, what="pairs for indirect bias")
     axis = _axis(direction, space)
-    first, second = (unit_vectors(space, [pair[side] for pair in found]) for side in (0, 1))
+    first, second = (unit_vectors(space, [pair[side] for pair in present]) for side in (0, 1))
     similarity = np.einsum("ij,ij->i", first, second)
     across = [unit_rows(side - np.outer(side @ axis, axis)) for side in (first, second)]
     rest = np.einsum("ij,ij->i", across[0], across[1])
     usable = np.abs(similarity) >= 0.05
     if not usable.any():
         raise CoverageError(
-            f"none of {len(found)} pairs has a similarity of at least 0.05. Give pairs of related words."
+            f"none of {len(present)} pairs has a similarity of at least 0.05. Give pairs of related words."
         )
     shares = (similarity[usable] - rest[usable]) / similarity[usable]
     interval = mean_interval(np.abs(shares))

@@ -132,13 +132,13 @@ def measure_space(
     space = as_space(space)
     lists = (space, concept, reference, random_state)
     removing = [*_gaps(*lists), *_recoveries(*lists), *_models(*lists)]
-    planned = [*removing, *_kept(*lists)]
-    found = []
+    planned = [*removing, *_quality_measures(*lists)]
+    measurements = []
     for measure in planned:
-        found.append(measure())
+        measurements.append(measure())
         if progress is not None:
-            progress(len(found), len(planned))
-    return tuple(found[: len(removing)]), tuple(found[len(removing) :])
+            progress(len(measurements), len(planned))
+    return tuple(measurements[: len(removing)]), tuple(measurements[len(removing) :])
 
 
 def measure_topics(concept: Concept) -> list[str]:
@@ -162,15 +162,17 @@ def _gaps(space: WordSpace, concept: Concept, reference: Reference, seed: int | 
     yield partial(anchor_gap, space, concept.neutral, concept.anchors)
     yield partial(direct_bias, space, concept.neutral, reference.direction)
     indirect = partial(indirect_bias, space, reference.alike, reference.direction)
-    yield _covered("indirect bias", indirect, concept.neutral, space)
+    yield _allow_missing("indirect bias", indirect, concept.neutral, space)
     for test in concept.associations:
         groups = (test.first_target, test.second_target, test.first_attribute, test.second_attribute)
         words = (word for group in groups for word in group.words)
-        yield _covered(f"WEAT {test.number}", partial(association_test, space, test, random_state=seed), words, space)
+        yield _allow_missing(
+            f"WEAT {test.number}", partial(association_test, space, test, random_state=seed), words, space
+        )
     if concept.questions:
-        asked = (word for each in concept.questions for pair in each.pairs for word in pair)
+        question_words = (word for each in concept.questions for pair in each.pairs for word in pair)
         measure = partial(pair_choice, space, concept.questions, concept.poles or concept.anchors)
-        yield _covered("SemBias stereotype", measure, asked, space)
+        yield _allow_missing("SemBias stereotype", measure, question_words, space)
 
 
 def _recoveries(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
@@ -181,7 +183,7 @@ def _recoveries(space: WordSpace, concept: Concept, reference: Reference, seed: 
         options: dict[str, Any] = {"kernel": kernel, "count": count, "n_train": n_train, "random_state": seed}
         yield partial(recovery_test, space, reference.biased, **options)
     neighbors = partial(neighbor_test, space, reference.biased, concept.neutral, k=min(100, count))
-    yield _covered("neighbour correlation", neighbors, concept.neutral, space)
+    yield _allow_missing("neighbour correlation", neighbors, concept.neutral, space)
 
 
 def _models(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
@@ -193,19 +195,19 @@ def _models(space: WordSpace, concept: Concept, reference: Reference, seed: int 
     if concept.identities and concept.positive and concept.negative:
         words = (concept.identities, concept.positive, concept.negative)
         measure = partial(sentiment_bias, space, *words, n_resamples=_SENTIMENT_MODELS, random_state=seed)
-        yield _covered("RNSB", measure, chain(*words), space)
+        yield _allow_missing("RNSB", measure, chain(*words), space)
 
 
-def _kept(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
+def _quality_measures(space: WordSpace, concept: Concept, reference: Reference, seed: int | None) -> Iterator[Measure]:
     for ratings in concept.similarities:
-        yield _covered(ratings.name, partial(similarity, space, ratings), chain(*ratings.pairs), space)
+        yield _allow_missing(ratings.name, partial(similarity, space, ratings), chain(*ratings.pairs), space)
     if concept.analogies is not None:
         measure = partial(analogy_accuracy, space, concept.analogies, most=_QUESTIONS, random_state=seed)
-        yield _covered("analogies", measure, concept.analogies.words, space)
+        yield _allow_missing("analogies", measure, concept.analogies.words, space)
     yield partial(neighbor_overlap, space, reference.space, most=_OVERLAPPED)
 
 
-def _covered(name: str, measure: Measure, words: Iterable[str], space: WordSpace) -> Measure:
+def _allow_missing(name: str, measure: Measure, words: Iterable[str], space: WordSpace) -> Measure:
     """Wrap a measure so that missing words give NaN with the reason instead of an error."""
 
     def measured() -> Measurement:
@@ -239,15 +241,15 @@ class RemovalResult(Result):
         """Return how much of the concept remains after the best remover, and how well the rest is preserved."""
         if len(self.spaces) < 2:
             return ""
-        return "\n".join([summarize_recovery(self), *self._kept_line(), *self._remains_line()])
+        return "\n".join([summarize_recovery(self), *self._quality_line(), *self._remains_line()])
 
-    def _kept_line(self) -> list[str]:
+    def _quality_line(self) -> list[str]:
         before = self.spaces[0].kept[:1]
-        found = [(each, best_removed(self)[each.name].value) for each in before if not each.reason]
+        values = [(each, best_removed(self)[each.name].value) for each in before if not each.reason]
         return [
             f"What else was kept: {meaning_of(each.name)[0]} (“{each.name}”), {show_number(each.value)} before and "
             f"{show_number(after)} after."
-            for each, after in found
+            for each, after in values
         ]
 
     def _remains_line(self) -> list[str]:
@@ -328,9 +330,11 @@ class RemovalResult(Result):
         return ["A probe below 0.5 is expected here: it is tested on the words that the removal was learned from."]
 
     def _rating_notes(self) -> list[str]:
-        named = ", ".join(f"“{each.name}”" for each in self.spaces[0].kept if is_rated(each.name))
-        said = "pairs of words whose similarity people rated. The number is the rank correlation with their cosines."
-        return [f"{named}: {said}"] if named else []
+        names = ", ".join(f"“{each.name}”" for each in self.spaces[0].kept if is_rated(each.name))
+        description = (
+            "pairs of words whose similarity people rated. The number is the rank correlation with their cosines."
+        )
+        return [f"{names}: {description}"] if names else []
 
     def details(self) -> Table:
         """Return one row per space and measure, with interval, p-value and coverage."""
@@ -419,14 +423,14 @@ def evaluate_removal(
     run = (journal or Journal()).run("removal", unit, concept, always, strength, n_biased, random_state)
     total = 1 + len(erasures)
     parts = [part_of(progress, 100 * place, 100 * (place + 1), 100 * total) for place in range(total)]
-    measured = [original or _measured(run, ORIGINAL, unit, concept, reference, parts[0], random_state)]
+    measured = [original or _measure_part(run, ORIGINAL, unit, concept, reference, parts[0], random_state)]
     spaces: list[WordSpace] = []
     remains: dict[str, Remains] = {}
-    for done, erasure in enumerate(erasures, start=1):
+    for number, erasure in enumerate(erasures, start=1):
         kept, equalize = concept.exceptions(erasure.method)
         kept = (*kept, *always)
         spaces.append(erasure.apply(unit, keep=kept, equalize=equalize, strength=strength))
-        measured.append(_measured(run, erasure.method, spaces[-1], concept, reference, parts[done], random_state))
+        measured.append(_measure_part(run, erasure.method, spaces[-1], concept, reference, parts[number], random_state))
         left = partial(erasure.remains, keep=kept, strength=strength)
         name = f"{erasure.method}, unseen words"
         remains[erasure.method] = run.part(name, left, Remains, ProbeResult, Recovery, Interval)
@@ -471,12 +475,12 @@ def measure_original(
     """Return the measures of the original space: the first column of :func:`evaluate_removal`."""
     space = as_space(space)
     unit = space.normalized(zeros="keep")
-    return _measured(
+    return _measure_part(
         None, ORIGINAL, unit, concept, Reference.of(unit, concept, n_biased=n_biased), progress, random_state
     )
 
 
-def _measured(
+def _measure_part(
     run: Run | None,
     name: str,
     space: WordSpace,

@@ -149,33 +149,33 @@ def find_words(
     minimum : int
         Least number of words that must be found.
     """
-    listed = tuple(dict.fromkeys(words))
-    missing = tuple(space.absent(listed))
+    unique = tuple(dict.fromkeys(words))
+    missing = tuple(space.absent(unique))
     absent = set(missing)
-    found = tuple(word for word in listed if word not in absent)
-    if len(found) < minimum:
-        named = f" (missing: {name_some(missing)})" if missing else ""
+    present = tuple(word for word in unique if word not in absent)
+    if len(present) < minimum:
+        examples = f" (missing: {name_some(missing)})" if missing else ""
         raise CoverageError(
-            f"{what}: {len(found)} of {len(listed)} words are in '{space.name}'{named}; at least {minimum} "
+            f"{what}: {len(present)} of {len(unique)} words are in '{space.name}'{examples}; at least {minimum} "
             f"{'is' if minimum == 1 else 'are'} needed. Check case and language, or give another list."
         )
-    return found, missing
+    return present, missing
 
 
 def find_pairs(
     space: WordSpace, pairs: Iterable[tuple[str, str]], *, what: str, minimum: int = 1
 ) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
     """Return the pairs with both words in the space, and the missing words; raise if there are too few pairs."""
-    listed = [(first, second) for first, second in pairs]
-    found = [(first, second) for first, second in listed if first in space and second in space]
-    missing = tuple(space.absent(word for pair in listed for word in pair))
-    if len(found) < minimum:
-        lost = f" (missing: {name_some(missing)})" if missing else ""
+    word_pairs = [(first, second) for first, second in pairs]
+    usable = [(first, second) for first, second in word_pairs if first in space and second in space]
+    missing = tuple(space.absent(word for pair in word_pairs for word in pair))
+    if len(usable) < minimum:
+        absent = f" (missing: {name_some(missing)})" if missing else ""
         raise CoverageError(
-            f"{what}: {len(found)} of {len(listed)} pairs are in '{space.name}'{lost}; at least {minimum} "
+            f"{what}: {len(usable)} of {len(word_pairs)} pairs are in '{space.name}'{absent}; at least {minimum} "
             f"{'is' if minimum == 1 else 'are'} needed. Check case and language, or give other pairs."
         )
-    return found, missing
+    return usable, missing
 
 
 def require_words(space: WordSpace, words: Iterable[str], *, what: str) -> None:

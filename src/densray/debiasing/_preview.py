@@ -118,16 +118,18 @@ def preview_removal(
     if len(anchors) != 2 or anchors[0] == anchors[1]:
         raise TaskError(Argument("anchors", anchors), " is given; two different words are needed.")
     require_words(space, anchors, what="anchors")
-    listed = list(neutral)
+    neutral_words = list(neutral)
     rated = chain.from_iterable(pair for each in ratings for pair in each.pairs)
-    known = [pair for pair in pairs if space.locate(pair).min() >= 0] or [anchors]
-    spaces = [space.subset([*anchors, *listed, *chain(*known), *rated], missing="drop").normalized(zeros="keep")]
+    usable_pairs = [pair for pair in pairs if space.locate(pair).min() >= 0] or [anchors]
+    spaces = [
+        space.subset([*anchors, *neutral_words, *chain(*usable_pairs), *rated], missing="drop").normalized(zeros="keep")
+    ]
     spaces.append(erasure.apply(spaces[0], keep=keep))
-    before, after = (anchor_gap(each, listed, anchors) for each in spaces)
-    direction = pair_direction(spaces[0], known)
-    direct = [direct_bias(each, listed, direction) for each in spaces]
+    before, after = (anchor_gap(each, neutral_words, anchors) for each in spaces)
+    direction = pair_direction(spaces[0], usable_pairs)
+    direct = [direct_bias(each, neutral_words, direction) for each in spaces]
     rows = [_row("anchor gap", [before, after]), _row("direct bias", direct)]
-    rows += [_row(each.name, [_rated(part, each) for part in spaces]) for each in ratings]
+    rows += [_row(each.name, [_similarity_or_reason(part, each) for part in spaces]) for each in ratings]
     provenance = started.finish(
         inputs=[Input.of("space", space)], used=before.used, missing=before.missing, method=erasure.method
     )
@@ -154,17 +156,17 @@ def typical_anchors(
 def common_words(space: WordSpace, count: int, *, exclude: Iterable[str] = ()) -> list[str]:
     """Return the first words of a space, usually the most frequent, except those to exclude."""
     space = as_space(space)
-    barred = set(exclude)
-    return list(islice((word for word in space.words if word not in barred), count))
+    excluded = set(exclude)
+    return list(islice((word for word in space.words if word not in excluded), count))
 
 
-def _rated(space: WordSpace, ratings: SimilaritySet) -> Measurement:
+def _similarity_or_reason(space: WordSpace, ratings: SimilaritySet) -> Measurement:
     try:
         return similarity(space, ratings)
     except CoverageError as error:
         return Measurement(ratings.name, float("nan"), reason=str(error))
 
 
-def _row(name: str, found: Sequence[Measurement]) -> dict[str, Any]:
-    before, after = found
+def _row(name: str, measurements: Sequence[Measurement]) -> dict[str, Any]:
+    before, after = measurements
     return {"measure": name, "before": before.value, "after": after.value, "used": before.used, "reason": before.reason}

@@ -26,18 +26,22 @@ def similarity(space: WordSpace, ratings: SimilaritySet) -> Measurement:
     Pairs with a word that is not in the space are left out; their words are reported.
     """
     space = as_space(space)
-    known = [all(word in space for word in pair) for pair in ratings.pairs]
-    pairs = [pair for pair, usable in zip(ratings.pairs, known, strict=True) if usable]
+    in_space = [all(word in space for word in pair) for pair in ratings.pairs]
+    pairs = [pair for pair, usable in zip(ratings.pairs, in_space, strict=True) if usable]
     if len(pairs) < 3:
         raise CoverageError(
             f"{ratings.name}: {len(pairs)} of {len(ratings)} pairs are in '{space.name}'; at least 3 are needed. "
             f"Check case and language."
         )
     first, second = (unit_vectors(space, [pair[side] for pair in pairs]) for side in (0, 1))
-    found = spearman(ratings.scores[np.array(known)], np.einsum("ij,ij->i", first, second))
+    correlation = spearman(ratings.scores[np.array(in_space)], np.einsum("ij,ij->i", first, second))
     missing = space.absent(word for pair in ratings.pairs for word in pair)
     return Measurement(
-        ratings.name, found, correlation_interval(found, len(pairs)), used=len(pairs), missing=tuple(missing)
+        ratings.name,
+        correlation,
+        correlation_interval(correlation, len(pairs)),
+        used=len(pairs),
+        missing=tuple(missing),
     )
 
 
@@ -76,10 +80,10 @@ def _questions(
     space: WordSpace, pairs: Iterable[AnalogyPair], most: int, random: np.random.RandomState
 ) -> list[tuple[str, str, str, str]]:
     usable = [(pair.query, pair.answer) for pair in pairs if pair.query in space and pair.answer in space]
-    asked = [(*one, *other) for one in usable for other in usable if len({*one, *other}) == 4]
-    if len(asked) <= most:
-        return asked
-    return [asked[place] for place in np.sort(random.choice(len(asked), most, replace=False)).tolist()]
+    questions = [(*one, *other) for one in usable for other in usable if len({*one, *other}) == 4]
+    if len(questions) <= most:
+        return questions
+    return [questions[place] for place in np.sort(random.choice(len(questions), most, replace=False)).tolist()]
 
 
 def neighbor_overlap(
@@ -103,8 +107,8 @@ def neighbor_overlap(
         rows = spread_rows(len(space), most)
         missing: tuple[str, ...] = ()
     else:
-        found, missing = find_words(original, words, what="words with neighbours")
-        rows = original.locate(found)
+        present, missing = find_words(original, words, what="words with neighbours")
+        rows = original.locate(present)
     lists = [_neighbors(each, rows, k) for each in (space, original)]
     shares = np.array([len(set(now) & set(then)) / len(then) for now, then in zip(*lists, strict=True)])
     return Measurement(
@@ -113,7 +117,7 @@ def neighbor_overlap(
 
 
 def _neighbors(space: WordSpace, rows: NDArray[np.int64], k: int) -> list[list[int]]:
-    barred = [rows[[place]] for place in range(rows.size)]
-    nearest, _ = nearest_rows(space.vectors, space.vectors[rows], lengths=space.lengths, k=k, barred=barred)
-    found: list[list[int]] = nearest.tolist()
-    return found
+    excluded = [rows[[place]] for place in range(rows.size)]
+    nearest, _ = nearest_rows(space.vectors, space.vectors[rows], lengths=space.lengths, k=k, barred=excluded)
+    neighbors: list[list[int]] = nearest.tolist()
+    return neighbors

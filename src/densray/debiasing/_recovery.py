@@ -78,16 +78,16 @@ def probe(
 
     aligned = lexicon.binarized().align(space, any_case=False, minimum=2 * n_folds, order="lexicon")
     random = check_random_state(random_state)
-    chosen = np.sort(random.permutation(len(aligned.names))[:most])
-    y = aligned.y[chosen] > 0
+    places = np.sort(random.permutation(len(aligned.names))[:most])
+    y = aligned.y[places] > 0
     if min(int(y.sum()), int((~y).sum())) < n_folds:
         raise CoverageError(
             f"a probe in {n_folds} folds needs {n_folds} words of each label; '{lexicon.name}' has {int(y.sum())} and "
             f"{int((~y).sum())} in '{space.name}'. Use fewer folds, or more words."
         )
-    X = unit_vectors(space, [aligned.names[place] for place in chosen.tolist()])
-    accuracy = _cross_validated(model, X, y, n_folds, random_state)
-    controls = [_cross_validated(model, X, random.permutation(y), n_folds, random_state) for _ in range(n_controls)]
+    X = unit_vectors(space, [aligned.names[place] for place in places.tolist()])
+    accuracy = _cross_validate(model, X, y, n_folds, random_state)
+    controls = [_cross_validate(model, X, random.permutation(y), n_folds, random_state) for _ in range(n_controls)]
     chance = float(np.mean(controls)) if controls else 0.5
     hits = round(accuracy * y.size)
     return Probe(
@@ -101,7 +101,7 @@ def probe(
     )
 
 
-def _cross_validated(
+def _cross_validate(
     model: Model, X: NDArray[np.float64], y: NDArray[np.bool_], n_folds: int, random_state: int | None
 ) -> float:
     from sklearn.model_selection import PredefinedSplit, cross_val_predict
@@ -174,10 +174,10 @@ def most_biased(space: WordSpace, poles: tuple[str, str], *, exclude: Iterable[s
     length = float(np.linalg.norm(direction))
     if not length > 0:
         raise TaskError(f"the poles '{poles[0]}' and '{poles[1]}' have the same direction. Give two different words.")
-    barred = {*exclude, *poles}
-    rows = np.array([row for row, word in enumerate(space.words) if word not in barred], dtype=np.int64)
+    excluded = {*exclude, *poles}
+    rows = np.array([row for row, word in enumerate(space.words) if word not in excluded], dtype=np.int64)
     if not rows.size:
-        raise TaskError(f"no word of '{space.name}' is left after leaving out {len(barred)} words.")
+        raise TaskError(f"no word of '{space.name}' is left after leaving out {len(excluded)} words.")
     lengths = np.maximum(space.lengths[rows], np.finfo(np.float32).tiny)
     bias = (space.vectors[rows] @ (direction / length).astype(np.float32)).astype(np.float64) / lengths
     order = np.argsort(bias, kind="stable")
@@ -254,11 +254,11 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
 
     space = as_space(space)
     old = dict(zip(biased.words, biased.bias.tolist(), strict=True))
-    listed = list(words)
-    found, _ = find_words(space, [word for word in listed if word in old], what="words with neighbours", minimum=3)
+    requested = list(words)
+    present, _ = find_words(space, [word for word in requested if word in old], what="words with neighbours", minimum=3)
     neutral = space.subset([word for word in biased.words if word in space])
     toward = np.array([old[word] > 0 for word in neutral.words])
-    rows = neutral.locate(found)
+    rows = neutral.locate(present)
     nearest, _ = nearest_rows(
         neutral.vectors,
         neutral.vectors[rows],
@@ -267,10 +267,10 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
         barred=[rows[[i]] for i in range(len(rows))],
     )
     shares = toward[nearest].mean(axis=1)
-    bias = np.array([old[word] for word in found])
-    missing = tuple(word for word in listed if word not in old or word not in space)
+    bias = np.array([old[word] for word in present])
+    missing = tuple(word for word in requested if word not in old or word not in space)
     if np.ptp(shares) == 0 or np.ptp(bias) == 0:
-        return Measurement("neighbour correlation", 0.0, None, 1.0, len(found), missing)
+        return Measurement("neighbour correlation", 0.0, None, 1.0, len(present), missing)
     test = pearsonr(bias, shares)
     low, high = test.confidence_interval()
     return Measurement(
@@ -278,6 +278,6 @@ def neighbor_test(space: WordSpace, biased: BiasedWords, words: Iterable[str], *
         float(test.statistic),
         interval=Interval(float(low), float(high)),
         p_value=float(test.pvalue),
-        used=len(found),
+        used=len(present),
         missing=missing,
     )

@@ -82,17 +82,17 @@ def score_histogram(
     words = np.asarray(getattr(scores, "score", scores), dtype=np.float64)
     if not words.size:
         raise DataError("There is nothing to draw: the vocabulary has no score.")
-    named = {name: np.asarray(scores, dtype=np.float64) for name, scores in (seeds or {}).items()}
-    groups = {name: scores for name, scores in named.items() if scores.size}
-    pointed = checked_rows(marked, "word", "score") if marked else []
-    own = np.array([row["score"] for row in pointed], dtype=np.float64)
+    scores_by_name = {name: np.asarray(scores, dtype=np.float64) for name, scores in (seeds or {}).items()}
+    groups = {name: scores for name, scores in scores_by_name.items() if scores.size}
+    marks = checked_rows(marked, "word", "score") if marked else []
+    own = np.array([row["score"] for row in marks], dtype=np.float64)
     edges = np.histogram_bin_edges(np.concatenate([words, own, *groups.values()]), bins=n_bins)
-    domain = _with_room(pointed, *edges[[0, -1]].tolist())
+    domain = _with_room(marks, *edges[[0, -1]].tolist())
     alt = altair()
     across = alt.X("from:Q", title=axis, bin="binned", scale=alt.Scale(domain=list(domain), nice=False),
                    axis=alt.Axis(grid=False, tickCount=few_ticks("width", 70)))  # fmt: skip
-    top = _LINE * len(pointed)
-    upper = _bars(_counted({"vocabulary": words}, edges), nouns[0], across, top, top + _UPPER).encode(
+    top = _LINE * len(marks)
+    upper = _bars(_count_bins({"vocabulary": words}, edges), nouns[0], across, top, top + _UPPER).encode(
         color=alt.value(GREY)
     )
     bottom = top + _UPPER + (_BETWEEN + _LOWER if groups else 0)
@@ -100,18 +100,18 @@ def score_histogram(
     if groups:
         colors = alt.Scale(domain=list(groups), range=[BLUE, VERMILLION][: len(groups)])
         legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=300)
-        lower = _bars(_counted(groups, edges), nouns[1], across, bottom - _LOWER, bottom)
+        lower = _bars(_count_bins(groups, edges), nouns[1], across, bottom - _LOWER, bottom)
         layers.append(lower.encode(color=alt.Color("group:N", scale=colors, legend=legend)))
     layers += dashed_lines({} if neutral is None else {"x": neutral})
-    layers += _pointers(pointed, domain, bottom)
-    said = f"Histogram of {axis}: {words.size:,} {nouns[0]}" + "".join(
+    layers += _pointers(marks, domain, bottom)
+    description = f"Histogram of {axis}: {words.size:,} {nouns[0]}" + "".join(
         f", {len(each):,} {name}" for name, each in groups.items()
     )
     chart = alt.layer(*layers).resolve_scale(y="independent", color="independent")
-    return styled(chart.properties(width=_WIDTH, height=bottom), title=title, alt=said)
+    return styled(chart.properties(width=_WIDTH, height=bottom), title=title, alt=description)
 
 
-def _counted(groups: Mapping[str, Scores], edges: Scores) -> list[dict[str, Any]]:
+def _count_bins(groups: Mapping[str, Scores], edges: Scores) -> list[dict[str, Any]]:
     return [
         {"group": name, "from": float(low), "to": float(high), "count": int(count)}
         for name, scores in groups.items()
@@ -224,8 +224,10 @@ def eigenvalue_spectrum(eigenvalues: Sequence[float], *, title: str = "") -> Any
         )
     )  # fmt: skip
     line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeWidth=0.8).encode(y=alt.datum(0))
-    said = f"{len(ordered):,} eigenvalues, from {show_number(ordered[0], None)} to {show_number(ordered[-1], None)}"
-    return styled((line + points).properties(width=520, height=300), title=title, alt=said)
+    description = (
+        f"{len(ordered):,} eigenvalues, from {show_number(ordered[0], None)} to {show_number(ordered[-1], None)}"
+    )
+    return styled((line + points).properties(width=520, height=300), title=title, alt=description)
 
 
 def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") -> Any:
@@ -272,8 +274,8 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
 
     upper = panel("mean", "mean", height=230, last=False)
     lower = panel("std", "std", height=150, last=True)
-    said = f"Mean and standard deviation of {measure} by the size of the lexicon, for {', '.join(looks)}"
-    return styled(alt.vconcat(upper, lower, spacing=14), title=title, alt=said)
+    description = f"Mean and standard deviation of {measure} by the size of the lexicon, for {', '.join(looks)}"
+    return styled(alt.vconcat(upper, lower, spacing=14), title=title, alt=description)
 
 
 def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
@@ -302,13 +304,13 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
         )
         layers.append(chart.mark_line(color=color, strokeWidth=1.8, strokeDash=dash).encode(x=across, y=up))
     numbers = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in ("auc", "low", "high")]
-    shown = ["method:N", "layer:Q", *numbers]
+    tooltip = ["method:N", "layer:Q", *numbers]
     points = alt.Chart(values(rows)).mark_point(size=40, fill=alt.expr(GROUND), opacity=1)
     # legend on top, so that the curves keep the full width; its columns fit the names of methods
     above = method_encoding(looks, orient="top", direction="horizontal", columns=alt.expr("max(1, floor(width / 130))"))
-    layers.append(points.encode(x=across, y=up, tooltip=shown, **above))
-    said = f"AUC by layer for {', '.join(looks)}"
-    return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=said)
+    layers.append(points.encode(x=across, y=up, tooltip=tooltip, **above))
+    description = f"AUC by layer for {', '.join(looks)}"
+    return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=description)
 
 
 def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None, title: str = "") -> Any:
@@ -329,51 +331,51 @@ def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None,
     alt = altair()
     ordered = ordered or getattr(rows, "ordered", None)
     names = [name for name in getattr(rows, "by", ()) if name != ordered] or ([by] if by else [])
-    found = checked_rows(rows, *_DIFFERENCE, *names, *([ordered] if ordered else []), attribute="rows")
-    drawn = [
+    records = checked_rows(rows, *_DIFFERENCE, *names, *([ordered] if ordered else []), attribute="rows")
+    spans = [
         {**row, "group": ", ".join(str(row[name]) for name in names) or "all"}
-        for row in found
+        for row in records
         if row["difference_low"] is not None
     ]
-    if not drawn:
+    if not spans:
         raise DataError(
             "There is nothing to draw: no group has an interval. Two groups with two documents each are needed."
         )
-    looks = group_looks([row["group"] for row in drawn])
-    shown = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in _DIFFERENCE]
-    said = f"Mean scores minus the mean of all documents, with 95% intervals: {', '.join(looks)}"
+    looks = group_looks([row["group"] for row in spans])
+    tooltip = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in _DIFFERENCE]
+    description = f"Mean scores minus the mean of all documents, with 95% intervals: {', '.join(looks)}"
     if ordered is None:
         up = alt.Y(
             "group:N", sort=list(looks), title=", ".join(names) or None, axis=alt.Axis(ticks=False, labelLimit=240)
         )
-        base = alt.Chart(values(drawn)).encode(y=up)
+        base = alt.Chart(values(spans)).encode(y=up)
         ticks = alt.Axis(tickCount=few_ticks("width", 80))
         across = {"title": _COMPARED, "scale": alt.Scale(padding=12), "axis": ticks}
         rules = base.mark_rule(strokeWidth=1.6).encode(x=alt.X("difference_low:Q", **across), x2="difference_high:Q")
         points = base.mark_point(size=45, filled=True, opacity=1).encode(
-            x=alt.X("difference:Q", **across), tooltip=["group:N", *shown]
+            x=alt.X("difference:Q", **across), tooltip=["group:N", *tooltip]
         )
         height = 24 * len(looks) + 12
         whole = alt.layer(*dashed_lines({"x": 0}), rules, points)
-        return styled(whole.properties(width=_WIDTH, height=height), title=title, alt=said)
-    drawn = [{**row, "place": row[ordered]} for row in drawn]
+        return styled(whole.properties(width=_WIDTH, height=height), title=title, alt=description)
+    spans = [{**row, "place": row[ordered]} for row in spans]
     x = alt.X("place:Q", title=ordered, scale=alt.Scale(zero=False, nice=False, padding=12),
-              axis=alt.Axis(format="d" if all(float(row["place"]).is_integer() for row in drawn) else ""))  # fmt: skip
+              axis=alt.Axis(format="d" if all(float(row["place"]).is_integer() for row in spans) else ""))  # fmt: skip
     if len(looks) > 2:
-        return styled(_panels_of_groups(drawn, list(looks), x, shown), title=title, alt=said)
+        return styled(_panels_of_groups(spans, list(looks), x, tooltip), title=title, alt=description)
     layers, heights = dashed_lines({"y": 0}), alt.Scale(padding=8)
     for name, (color, _, dash) in looks.items():
-        base = alt.Chart(values([row for row in drawn if row["group"] == name])).encode(x=x)
+        base = alt.Chart(values([row for row in spans if row["group"] == name])).encode(x=x)
         low, area = alt.Y("difference_low:Q", scale=heights), base.mark_area(opacity=0.18, color=color)
         band = area.encode(y=low, y2="difference_high:Q")
         line = base.mark_line(strokeWidth=1.8, color=color, strokeDash=dash)
         layers += [band, line.encode(y=alt.Y("difference:Q", scale=heights, title=_COMPARED))]
-    points = alt.Chart(values([{**row, "method": row["group"]} for row in drawn])).mark_point(size=40, filled=True)
-    points = points.encode(x=x, y="difference:Q", tooltip=["group:N", "place:Q", *shown], **method_encoding(looks))
-    return styled(alt.layer(*layers, points).properties(width=_WIDTH, height=260), title=title, alt=said)
+    points = alt.Chart(values([{**row, "method": row["group"]} for row in spans])).mark_point(size=40, filled=True)
+    points = points.encode(x=x, y="difference:Q", tooltip=["group:N", "place:Q", *tooltip], **method_encoding(looks))
+    return styled(alt.layer(*layers, points).properties(width=_WIDTH, height=260), title=title, alt=description)
 
 
-def _panels_of_groups(rows: Sequence[Record], groups: Sequence[str], x: Any, shown: Sequence[Any]) -> Any:
+def _panels_of_groups(rows: Sequence[Record], groups: Sequence[str], x: Any, tooltip: Sequence[Any]) -> Any:
     """Return one panel per group, two abreast: its band and line, and the lines of the other groups in grey."""
     alt = altair()
     lows, highs = ([float(row[f"difference_{end}"]) for row in rows] for end in ("low", "high"))
@@ -390,7 +392,7 @@ def _panels_of_groups(rows: Sequence[Record], groups: Sequence[str], x: Any, sho
             base.mark_area(opacity=0.22, color=BLUE).encode(y=alt.Y("difference_low:Q", **up), y2="difference_high:Q"),
             base.mark_line(strokeWidth=2, color=BLUE).encode(y=alt.Y("difference:Q", **up)),
             base.mark_point(size=30, filled=True, color=BLUE, opacity=1).encode(
-                y=alt.Y("difference:Q", **up), tooltip=["group:N", "place:Q", *shown]
+                y=alt.Y("difference:Q", **up), tooltip=["group:N", "place:Q", *tooltip]
             ),
         ]
         panels.append(alt.layer(*layers).properties(width=_PANEL_WIDTH, height=150, title=name))
@@ -410,10 +412,10 @@ def front_of_points(
         The key of an axis, and its title.
     """
     drawing = altair()
-    axes = [Coordinate(key, said, padded_domain([row[key] for row in rows])) for key, said in (x, y)]
+    axes = [Coordinate(key, label, padded_domain([row[key] for row in rows])) for key, label in (x, y)]
     places = {
-        name: kind(f"{key}:Q", title=said, scale=drawing.Scale(domain=list(domain), nice=False, zero=False))
-        for name, kind, (key, said, domain) in zip("xy", (drawing.X, drawing.Y), axes, strict=True)
+        name: kind(f"{key}:Q", title=label, scale=drawing.Scale(domain=list(domain), nice=False, zero=False))
+        for name, kind, (key, label, domain) in zip("xy", (drawing.X, drawing.Y), axes, strict=True)
     }
     front = sorted((row for row in rows if row["front"]), key=lambda row: (row[x[0]], -row[y[0]]))
     joined = drawing.Chart(values(front)).mark_line(interpolate="step-after", color=BLUE, opacity=0.6).encode(**places)

@@ -50,8 +50,8 @@ def cut_text(text: str, most: int = LONGEST_TEXT) -> str:
     whole = " ".join(text.split())
     if len(whole) <= most:
         return whole
-    begun = whole[: most - 1]
-    return f"{begun.rpartition(' ')[0] or begun} …"
+    beginning = whole[: most - 1]
+    return f"{beginning.rpartition(' ')[0] or beginning} …"
 
 
 def document_map(
@@ -115,14 +115,14 @@ def document_map(
         filled=True, clip=True, invalid=None, size=_dot_size(len(points)), opacity=0.65, color=BLUE
     ).encode(tooltip=hover, **shading)  # fmt: skip
     if interactive:
-        picked = alt.selection_point(name="picked", fields=["row"], on="click", toggle=False)
-        dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom", zoom=CTRL_WHEEL), picked)
+        selection = alt.selection_point(name="picked", fields=["row"], on="click", toggle=False)
+        dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom", zoom=CTRL_WHEEL), selection)
     rings = base.transform_filter("datum.marked").mark_point(size=130, color=ink(), strokeWidth=2, opacity=1, clip=True)
     layers = [dots, rings] if any(point.get("marked") for point in points) else [dots]
     coloured = f", coloured by {color}" if color else ""
-    said = f"{len(points):,} documents by {titles[0]} (across) and {titles[1]} (up){coloured}"
-    drawn = alt.layer(*layers).properties(width=size[0], height=size[1])
-    return styled(drawn, title=title, alt=said, any_width=interactive)
+    description = f"{len(points):,} documents by {titles[0]} (across) and {titles[1]} (up){coloured}"
+    chart = alt.layer(*layers).properties(width=size[0], height=size[1])
+    return styled(chart, title=title, alt=description, any_width=interactive)
 
 
 def _dot_size(count: int) -> int:
@@ -137,9 +137,9 @@ def _pale() -> Any:
 def _shading(points: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """Return the colours of the points and the shapes of classes."""
     alt = altair()
-    given = [point[SHADE] for point in points if SHADE in point]
-    numbers = [value for value in given if isinstance(value, int | float) and not isinstance(value, bool)]
-    if given and len(numbers) == len(given):
+    shades = [point[SHADE] for point in points if SHADE in point]
+    numbers = [value for value in shades if isinstance(value, int | float) and not isinstance(value, bool)]
+    if shades and len(numbers) == len(shades):
         low, high = np.percentile(numbers, [2, 98]).tolist()
         low, high = (low, high) if low < high else (low - 1.0, high + 1.0)
         whole = all(float(value).is_integer() for value in numbers)
@@ -153,10 +153,10 @@ def _shading(points: list[dict[str, Any]], name: str) -> dict[str, Any]:
         color = alt.Color(f"{SHADE}:Q", scale=scale, legend=legend)
         unknown = alt.value(_pale())
         return {"color": alt.condition(f"!isValid(datum.{SHADE})", unknown, color)}
-    counts = Counter(str(value) for value in given)
-    named = [value for value, _ in counts.most_common(len(_LOOKS))]
+    counts = Counter(str(value) for value in shades)
+    classes = [value for value, _ in counts.most_common(len(_LOOKS))]
     # of two classes, the second is the high end of an axis, which is blue in every chart
-    looks = dict(zip(sorted(named), _LOOKS[1::-1] if len(named) == 2 else _LOOKS, strict=False))
+    looks = dict(zip(sorted(classes), _LOOKS[1::-1] if len(classes) == 2 else _LOOKS, strict=False))
     for point in points:
         value = str(point[SHADE]) if SHADE in point else None
         point["class"] = _NONE if value is None else value if value in looks else _OTHERS

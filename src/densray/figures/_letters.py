@@ -26,26 +26,26 @@ _WIDTHS = {
     weight: {chr(32 + place): int(width) for place, width in enumerate(known.split())} | _OTHERS
     for weight, known in (("normal", _NORMAL), ("bold", _BOLD))
 }
-_TEXT = re.compile(r'<text(?P<look> [^>]*font-size="(?P<size>[\d.]+)px"[^>]*)>(?P<said>[^<]+)</text>')
+_TEXT = re.compile(r'<text(?P<look> [^>]*font-size="(?P<size>[\d.]+)px"[^>]*)>(?P<text>[^<]+)</text>')
 
 
 def written_width(text: str, font_size: float, *, bold: bool = False) -> float | None:
     """Return the width at which a chart was laid out for a text; None if it has letters of other scripts."""
-    known = _WIDTHS["bold" if bold else "normal"]
+    widths = _WIDTHS["bold" if bold else "normal"]
     letters = [each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each)]
-    if any(letter not in known for letter in letters):
+    if any(letter not in widths for letter in letters):
         return None
-    return sum(known[letter] for letter in letters) * font_size / 1000
+    return sum(widths[letter] for letter in letters) * font_size / 1000
 
 
 def with_widths(svg: str) -> str:
     """Return an SVG that states the width of each text, so that it keeps this width in another font."""
 
-    def widened(found: re.Match[str]) -> str:
-        look, said = found["look"], found["said"]
-        width = written_width(unescape(said), float(found["size"]), bold='font-weight="bold"' in look)
-        if width is None or len(said) < 2 or "textLength" in look:
-            return found[0]
-        return f'<text{look} textLength="{round(width, 1)}" lengthAdjust="spacingAndGlyphs">{said}</text>'
+    def add_width(match: re.Match[str]) -> str:
+        look, text = match["look"], match["text"]
+        width = written_width(unescape(text), float(match["size"]), bold='font-weight="bold"' in look)
+        if width is None or len(text) < 2 or "textLength" in look:
+            return match[0]
+        return f'<text{look} textLength="{round(width, 1)}" lengthAdjust="spacingAndGlyphs">{text}</text>'
 
-    return _TEXT.sub(widened, svg)
+    return _TEXT.sub(add_width, svg)

@@ -93,7 +93,7 @@ def for_phone(chart: Any) -> Spec:
     spec["config"].setdefault("title", {})["frame"] = "bounds"  # from the left edge, not from that of the plot
     for part in _parts(spec):
         if isinstance(part.get("title"), str | dict) and not _is_channel(part):
-            part["title"] = _wrapped_title(part["title"])
+            part["title"] = _wrap_title(part["title"])
         for channel in ("color", "shape", "strokeDash", "size"):
             _lay_out_legend(part.get(channel))
         _lay_out_ticks(part.get("x"))
@@ -102,8 +102,8 @@ def for_phone(chart: Any) -> Spec:
 
 
 def _width_of(svg: str) -> int:
-    found = re.search(r'width="([\d.]+)"', svg)
-    return round(float(found[1])) if found else NARROW
+    match = re.search(r'width="([\d.]+)"', svg)
+    return round(float(match[1])) if match else NARROW
 
 
 def _parts(part: Any) -> Iterator[Spec]:
@@ -143,11 +143,11 @@ def _views(spec: Spec) -> Iterator[Spec]:
 
 
 def _width(text: str, font_size: float, *, bold: bool = False) -> float:
-    known = written_width(text, font_size, bold=bold)
-    return text_width(text, font_size=font_size) if known is None else known
+    width = written_width(text, font_size, bold=bold)
+    return text_width(text, font_size=font_size) if width is None else width
 
 
-def _wrapped(text: str, room: float, font_size: float, *, bold: bool = False) -> str | list[str]:
+def _wrap(text: str, room: float, font_size: float, *, bold: bool = False) -> str | list[str]:
     """Return a text in lines that fit; as it is if it fits in one line."""
     lines = [""]
     for word in text.split():
@@ -159,12 +159,12 @@ def _wrapped(text: str, room: float, font_size: float, *, bold: bool = False) ->
     return lines if len(lines) > 1 else text
 
 
-def _wrapped_title(title: str | Spec) -> str | list[str] | Spec:
+def _wrap_title(title: str | Spec) -> str | list[str] | Spec:
     if isinstance(title, str):
-        return _wrapped(title, NARROW - 2 * _FONT, _TITLE_FONT)
+        return _wrap(title, NARROW - 2 * _FONT, _TITLE_FONT)
     if isinstance(text := title.get("text"), str):
         bold = title.get("fontWeight") == "bold"
-        return {**title, "text": _wrapped(text, NARROW - 2 * _FONT, title.get("fontSize", _TITLE_FONT), bold=bold)}
+        return {**title, "text": _wrap(text, NARROW - 2 * _FONT, title.get("fontSize", _TITLE_FONT), bold=bold)}
     return title
 
 
@@ -187,7 +187,7 @@ def _lay_out_ticks(across: Any) -> None:
     if not isinstance(across, dict) or across.get("axis", {}) is None:
         return
     if isinstance(across.get("title"), str):
-        across["title"] = _wrapped(across["title"], NARROW * 0.75, _TITLE_FONT)
+        across["title"] = _wrap(across["title"], NARROW * 0.75, _TITLE_FONT)
     if across.get("type") == "quantitative" and "field" in across:
         across["axis"] = {"tickCount": _TICKS, **across.get("axis", {})}
 
@@ -199,15 +199,15 @@ def _lay_out_rows(views: Sequence[Spec]) -> None:
     if not widths:
         return
     is_above = max(widths) > _BESIDE
-    for number, found in rows.items():
-        if found is None:
+    for number, own_labels in rows.items():
+        if own_labels is None:
             continue
         for axis in _row_axes(views[number]):
             axis.pop("minExtent", None)
             if not is_above and len(views) > 1:
                 axis["minExtent"] = round(max(widths)) + 6
         if is_above:
-            _raise_labels(views[number], len(found[0]))
+            _raise_labels(views[number], len(own_labels[0]))
 
 
 def _row_channels(view: Spec) -> list[Spec]:
@@ -223,11 +223,11 @@ def _row_axes(view: Spec) -> list[Spec]:
 def _row_labels(view: Spec) -> tuple[list[str], float] | None:
     """Return the labels of the rows of a panel and the width at which they are cut; None if rows have no names."""
     channels = _row_channels(view)
-    known: list[Callable[[Spec], Any]] = [lambda channel: (channel.get("scale") or {}).get("domain"),
+    readers: list[Callable[[Spec], Any]] = [lambda channel: (channel.get("scale") or {}).get("domain"),
                                           lambda channel: channel.get("sort")]  # fmt: skip
-    for found in known:
+    for read_names in readers:
         for channel in channels:
-            if isinstance(names := found(channel), list):
+            if isinstance(names := read_names(channel), list):
                 limit = channel.get("axis", {}).get("labelLimit", _LIMIT)
                 return [str(name) for name in names], limit if isinstance(limit, int | float) else _LIMIT
     return None

@@ -90,8 +90,10 @@ def heat_map(
         fontSize=11, color=alt.expr(letters), opacity=alt.expr(f"bandwidth('x') < {_NARROW_CELL} ? 0 : 1")
     ).encode(text=alt.Text("value:Q", format=f".{decimals}f"))
     size = {"width": max(56 * len(columns), 120), "height": 20 * len(lines)}
-    said = f"{measure} of {len(lines)} × {len(columns)}: {', '.join(map(str, lines))} by {', '.join(map(str, columns))}"
-    return styled((cells + numbers).properties(**size), title=title, alt=said)
+    description = (
+        f"{measure} of {len(lines)} × {len(columns)}: {', '.join(map(str, lines))} by {', '.join(map(str, columns))}"
+    )
+    return styled((cells + numbers).properties(**size), title=title, alt=description)
 
 
 def angle_heat_map(rows: Any, *, title: str = "") -> Any:
@@ -151,11 +153,11 @@ def anchor_scatter(
     domain = padded_domain([row[anchor] for row in rows for anchor in anchors])
     x, y = (Coordinate(anchor, f"cosine to “{anchor}”", domain) for anchor in anchors)
     panels = [
-        (equality_line(domain) + _sided_scatter(part, chosen, anchors, x=x, y=y)).properties(title=f"{space} space")
-        for space, part, chosen in _by_space(rows, anchors, n_labels)
+        (equality_line(domain) + _sided_scatter(part, places, anchors, x=x, y=y)).properties(title=f"{space} space")
+        for space, part, places in _by_space(rows, anchors, n_labels)
     ]
-    said = f"Words by their cosines to {first} and {second}, one panel per space"
-    return styled(altair().hconcat(*panels, spacing=24), title=title, alt=said)
+    description = f"Words by their cosines to {first} and {second}, one panel per space"
+    return styled(altair().hconcat(*panels, spacing=24), title=title, alt=description)
 
 
 def difference_panels(
@@ -207,13 +209,13 @@ def _by_space(
     original = next(iter(spaces.values()))
     sides = {row["word"]: first if row[first] > row[second] else second for row in original}
     labelled = [original[n]["word"] for n in furthest_from_equality(original, first, second, n_labels)]
-    found = []
+    panels = []
     for space, part in spaces.items():
         for row in part:
             row[_SIDE] = sides.get(row["word"], first)
         places = {row["word"]: number for number, row in enumerate(part)}
-        found.append((space, part, [places[word] for word in labelled if word in places]))
-    return found
+        panels.append((space, part, [places[word] for word in labelled if word in places]))
+    return panels
 
 
 def _sided_scatter(
@@ -343,7 +345,7 @@ def interval_plot(
     looks = method_encoding({name: (*look, [1, 0]) for name, look in zip(names, cycle(_SIDE_BY_SIDE), strict=False)})
     order = {} if one_line else {"yOffset": alt.YOffset("method:N", sort=names)}
     ends = [row[key] for row in rows for key in keys if row[key] is not None]
-    shown = [f"{down}:N", f"{by}:N", *(alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in keys)]
+    tooltip = [f"{down}:N", f"{by}:N", *(alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in keys)]
     across = {"scale": alt.Scale(domain=[min(least, *ends), max(1.0, *ends)], nice=False), "title": x or None}
     panels = []
     for name in dict.fromkeys(row["part"] for row in rows):
@@ -352,20 +354,20 @@ def interval_plot(
         up = alt.Y(f"{down}:N", **word_order([row[down] for row in part]), title=None, axis=axis)
         base = alt.Chart(values(part)).encode(y=up)
         spread = {"x": alt.X("low:Q", **across), "x2": "high:Q", "color": looks["color"], **order}
-        middle = {"x": alt.X("value:Q", **across), "tooltip": shown, **looks, **order}
-        gone = base.transform_filter("isValid(datum.if_gone)").mark_tick(
+        middle = {"x": alt.X("value:Q", **across), "tooltip": tooltip, **looks, **order}
+        ticks = base.transform_filter("isValid(datum.if_gone)").mark_tick(
             color=GREY, thickness=2, bandSize=22 if one_line else 34
         )
         step = 24 if one_line else 12 * len(names) + 10
         height = alt.Step(step, **({} if one_line else {"for": "position"}))
         panel = alt.layer(
-            gone.encode(x=alt.X("if_gone:Q", **across)),
+            ticks.encode(x=alt.X("if_gone:Q", **across)),
             base.mark_rule(strokeWidth=1.6).encode(**spread),
             base.mark_point(size=45, filled=True, opacity=1).encode(**middle),
         )
         panels.append(panel.properties(width=460, height=height, title=name))
-    said = f"Intervals of {', '.join(dict.fromkeys(row[down] for row in rows))} for {', '.join(names)}"
-    return styled(alt.vconcat(*panels, spacing=18), title=title, alt=said)
+    description = f"Intervals of {', '.join(dict.fromkeys(row[down] for row in rows))} for {', '.join(names)}"
+    return styled(alt.vconcat(*panels, spacing=18), title=title, alt=description)
 
 
 def rating_scatter(
@@ -428,8 +430,10 @@ def rating_scatter(
     line = [{ACROSS: row["score"], UP: row["expected"]} for row in (by_score[0], by_score[-1])]
     fitted = alt.Chart(values(line)).mark_line(color=VERMILLION, strokeDash=[6, 4], strokeWidth=1.5)
     fitted = fitted.encode(x=f"{ACROSS}:Q", y=f"{UP}:Q")
-    said = f"{len(points):,} items by their score on {score} (across) and rating (up), with the line of least squares"
-    return styled(alt.layer(*bars, fitted, scatter), title=title, alt=said, any_width=any_width)
+    description = (
+        f"{len(points):,} items by their score on {score} (across) and rating (up), with the line of least squares"
+    )
+    return styled(alt.layer(*bars, fitted, scatter), title=title, alt=description, any_width=any_width)
 
 
 _RATING_SIZE = (560, 420)  # pixels

@@ -109,8 +109,8 @@ def word_scatter(
     ]
     dots = base.mark_point(clip=True, **mark).encode(**{"tooltip": ["word:N", *tooltip], **(encoding or {})})
     if zoom:
-        picked = alt.selection_point(name="picked", fields=["word"], on="click", toggle=False)
-        dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom", zoom=CTRL_WHEEL), picked)
+        selection = alt.selection_point(name="picked", fields=["word"], on="click", toggle=False)
+        dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom", zoom=CTRL_WHEEL), selection)
     rings = base.transform_filter("datum.marked").mark_point(
         size=45 + 2 * mark["size"], color=VERMILLION, strokeWidth=2, opacity=1, clip=True
     )
@@ -186,15 +186,15 @@ def _where_placed(band: str, opacity: float) -> Any:
 def _texts(base: Any, band: str) -> list[Any]:
     """Return the labels with an outline in the background colour, so that they are readable over points and lines."""
     expr = altair().expr
-    named = base.transform_filter("isValid(datum.right)").encode(text="word:N")
+    labels = base.transform_filter("isValid(datum.right)").encode(text="word:N")
     look = {
         "dx": expr(f"datum.right[{band}] || 0"), "dy": expr(f"datum.down[{band}] || 0"), "align": "center",
         "baseline": "middle", "fontSize": _FONT_SIZE, "fontWeight": expr("datum.marked ? 'bold' : 'normal'"),
         "clip": True,
     }  # fmt: skip
     letters = expr(f"datum.marked ? {on_ground(DARK_VERMILLION, '#FF9A57')} : {ink().to_dict()['expr']}")
-    seam = named.mark_text(stroke=expr(GROUND), strokeWidth=3, opacity=_where_placed(band, 0.85), **look)
-    return [seam, named.mark_text(color=letters, opacity=_where_placed(band, 1.0), **look)]
+    seam = labels.mark_text(stroke=expr(GROUND), strokeWidth=3, opacity=_where_placed(band, 0.85), **look)
+    return [seam, labels.mark_text(color=letters, opacity=_where_placed(band, 1.0), **look)]
 
 
 def _leaders(base: Any, band: str) -> Any:

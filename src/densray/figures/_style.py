@@ -57,28 +57,28 @@ def ink() -> Any:
     return altair().expr(on_ground(INK, _PALE_INK))
 
 
-def rows_of(given: Any, attribute: str = "") -> Sequence[Record]:
+def rows_of(source: Any, attribute: str = "") -> Sequence[Record]:
     """Return the records to draw.
 
     Accepts a list of mappings, a pandas or polars frame, or a result of the library with records under `attribute`.
     """
-    if attribute and hasattr(given, attribute):
-        given = getattr(given, attribute)
-        given = given() if callable(given) else given
-    if hasattr(given, "to_polars"):
-        given = given.to_polars()
-    if hasattr(given, "iter_rows"):  # polars
-        rows: Sequence[Record] = given.rows(named=True)
-    elif hasattr(given, "columns") and hasattr(given, "to_dict"):  # pandas
-        rows = given.to_dict("records")
+    if attribute and hasattr(source, attribute):
+        source = getattr(source, attribute)
+        source = source() if callable(source) else source
+    if hasattr(source, "to_polars"):
+        source = source.to_polars()
+    if hasattr(source, "iter_rows"):  # polars
+        rows: Sequence[Record] = source.rows(named=True)
+    elif hasattr(source, "columns") and hasattr(source, "to_dict"):  # pandas
+        rows = source.to_dict("records")
     else:
-        rows = list(given)
+        rows = list(source)
     return rows
 
 
-def checked_rows(given: Any, *keys: str, attribute: str = "") -> list[dict[str, Any]]:
+def checked_rows(source: Any, *keys: str, attribute: str = "") -> list[dict[str, Any]]:
     """Return the records as dicts of plain values; an empty list or a missing key is an error."""
-    rows = rows_of(given, attribute)
+    rows = rows_of(source, attribute)
     if not rows:
         raise DataError("There is nothing to draw: the list of rows is empty.")
     for number, row in enumerate(rows):
@@ -120,11 +120,11 @@ _FORMATS = {"rank": ",", "count": ",", "label": "~g"}
 def shown_on_hover(rows: Sequence[Record], *keys: str) -> list[Any]:
     """Return the tooltip: the given keys that the records have, with numbers to three decimals."""
     alt = altair()
-    known = [key for key in keys if all(row.get(key) is not None for row in rows)]
+    complete = [key for key in keys if all(row.get(key) is not None for row in rows)]
     return [
         alt.Tooltip(f"{key}:N" if key in ("word", "group") else f"{key}:Q", title=key.replace("_", " "),
                     **({} if key in ("word", "group") else {"format": _FORMATS.get(key, ".3f")}))
-        for key in known
+        for key in complete
     ]  # fmt: skip
 
 
@@ -242,14 +242,14 @@ def for_page(chart: Any) -> dict[str, Any]:
 
 def _table(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the records of a chart (its longest list), under the titles of its axes."""
-    found: list[list[Any]] = [[]]
+    tables: list[list[Any]] = [[]]
     titles: dict[str, str] = {}
 
     def collect(part: Any) -> None:
         if isinstance(part, Mapping):
             rows = part.get("values") if {"values"} <= part.keys() <= {"values", "format"} else None
             if rows is not None:
-                found.append(json.loads(rows) if isinstance(rows, str) else rows)
+                tables.append(json.loads(rows) if isinstance(rows, str) else rows)
                 return
             if isinstance(part.get("title"), str) and "field" in part:
                 titles.setdefault(part["field"], part["title"])
@@ -258,10 +258,10 @@ def _table(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
                 collect(each)
 
     collect({key: part for key, part in spec.items() if key != "config"})
-    rows = max(found, key=len)
+    rows = max(tables, key=len)
     keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in _PRIVATE]
-    named = {" ".join(titles.get(key, key).split()): key for key in keys}
-    return [{name: row.get(key) for name, key in named.items()} for row in rows]
+    key_of_title = {" ".join(titles.get(key, key).split()): key for key in keys}
+    return [{name: row.get(key) for name, key in key_of_title.items()} for row in rows]
 
 
 def equality_line(domain: tuple[float, float]) -> Any:
@@ -275,8 +275,8 @@ def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[An
     alt = altair()
     across = channel == "x"
     length = "width" if across else "height"
-    beside = alt.value(alt.expr("height + 36")) if across else alt.value(-46)
-    found = []
+    offset = alt.value(alt.expr("height + 36")) if across else alt.value(-46)
+    marks = []
     for text, align, share in ((f"← {ends[0]}", "left", 0), (name, "center", 0.5), (f"{ends[1]} →", "right", 1)):
         along = alt.value(alt.expr(f"{length} * {share if across else 1 - share}"))
         mark = alt.Chart(values([{}])).mark_text(
@@ -285,9 +285,9 @@ def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[An
             limit=alt.expr(f"max({length} / 3 - 8, {length} < 360 && {share} != 0.5 ? {length} / 2 - 8 : 0)"),
             opacity=alt.expr(f"{length} < 360 ? 0 : 1") if share == 0.5 else 1,
         )  # fmt: skip
-        place = {"x": along, "y": beside} if across else {"x": beside, "y": along}
-        found += [mark.encode(text=alt.value(text), **place)] if text else []
-    return found
+        place = {"x": along, "y": offset} if across else {"x": offset, "y": along}
+        marks += [mark.encode(text=alt.value(text), **place)] if text else []
+    return marks
 
 
 def dashed_lines(places: Mapping[str, float]) -> list[Any]:
@@ -362,9 +362,9 @@ class _InScript(json.JSONEncoder):
 
 def _page(chart: Any) -> str:
     """Return a stand-alone page: titled, light or dark, and as wide as the window if the chart allows it."""
-    named = chart.to_dict()
-    title = html.escape(named.get("description", "densray"))
-    if named.get("usermeta", {}).get("any_width"):
+    spec = chart.to_dict()
+    title = html.escape(spec.get("description", "densray"))
+    if spec.get("usermeta", {}).get("any_width"):
         chart = chart.properties(width="container", autosize=altair().AutoSizeParams(type="fit-x", contains="padding"))
     page: str = chart.to_html(inline=True, json_kwds={"cls": _InScript})
     ground = 'matchMedia("(prefers-color-scheme: dark)").matches ? "#121212" : "white"'

@@ -63,8 +63,8 @@ def agreement_scatter(
         mark={"size": 14, "color": BLUE, "filled": True, "opacity": 0.45},
         any_width=any_width,
     )
-    said = f"{len(rows):,} words by their scores of {methods[0]} (across) and {methods[1]} (up)"
-    return styled(equality_line(domain) + scatter, title=title, alt=said, any_width=any_width)
+    description = f"{len(rows):,} words by their scores of {methods[0]} (across) and {methods[1]} (up)"
+    return styled(equality_line(domain) + scatter, title=title, alt=description, any_width=any_width)
 
 
 def furthest_from_equality(rows: Sequence[Record], first: str, second: str, count: int) -> list[int]:
@@ -119,8 +119,8 @@ def ranked_words(
     count = min(n_words, len(ordered) // 2) or 1
     mine = _by_score(checked_rows(own, "word", "score")) if own else []
     groups = {"highest": ordered[:count], "my words": mine, "lowest": ordered[count:][-count:]}
-    drawn = _in_groups(groups, axis, neutral, ("score", "standard_error", "rank", "probability"))
-    return styled(drawn, title=title, alt=f"Words ranked by {axis}. {_said(groups)}")
+    chart = _in_groups(groups, axis, neutral, ("score", "standard_error", "rank", "probability"))
+    return styled(chart, title=title, alt=f"Words ranked by {axis}. {_describe(groups)}")
 
 
 def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Record] = (), title: str = "") -> Any:
@@ -148,10 +148,10 @@ def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Record] = (), tit
         "fallen most": _by_score([row for row in moved if row["difference"] < 0.0], "difference")[-n_words:],
     }
     axis = "change of the standardised score; bars: two joint standard errors"
-    return styled(_in_groups(groups, axis, 0.0, keys), title=title, alt=f"Words by the {axis}. {_said(groups)}")
+    return styled(_in_groups(groups, axis, 0.0, keys), title=title, alt=f"Words by the {axis}. {_describe(groups)}")
 
 
-def _said(groups: Mapping[str, Sequence[Record]]) -> str:
+def _describe(groups: Mapping[str, Sequence[Record]]) -> str:
     """Return the first words of each group, for screen readers."""
     return "; ".join(f"{group}: {', '.join(row['word'] for row in part[:5])}" for group, part in groups.items() if part)
 
@@ -171,30 +171,32 @@ def _in_groups(groups: Mapping[str, Sequence[Record]], axis: str, neutral: float
     number, error, *_ = keys
     alt = altair()
     names = list(groups)
-    shown = [{**row, "group": group} for group, part in groups.items() for row in part]
-    shown = list({row["word"]: row for row in shown}.values())
-    with_errors = all(row.get(error) is not None for row in shown)
-    for row in shown:
+    records = [{**row, "group": group} for group, part in groups.items() for row in part]
+    records = list({row["word"]: row for row in records}.values())
+    with_errors = all(row.get(error) is not None for row in records)
+    for row in records:
         width = 2 * row[error] if with_errors else 0.0
         row |= {"least": row[number] - width, "most": row[number] + width}
     lines = [
         line
         for group in names
         if groups[group]
-        for line in (f"{_HEADING}{group}", *(row["word"] for row in shown if row["group"] == group))
+        for line in (f"{_HEADING}{group}", *(row["word"] for row in records if row["group"] == group))
     ]
-    if not shown:
+    if not records:
         raise DataError("There is nothing to draw: no word is in any group.")
-    known = [] if neutral is None else [neutral]
-    domain = list(padded_domain([*known, *(row[end] for row in shown for end in ("least", "most"))], share=0.04))
+    neutral_points = [] if neutral is None else [neutral]
+    domain = list(
+        padded_domain([*neutral_points, *(row[end] for row in records for end in ("least", "most"))], share=0.04)
+    )
     colors = alt.Scale(domain=names, range=[BLUE, alt.expr(on_ground(INK, "#E8E6E3")), VERMILLION])
     looks = {
         "color": alt.Color("group:N", legend=None, scale=colors),
         "shape": alt.Shape("group:N", legend=None, scale=alt.Scale(domain=names, range=list(_SHAPES))),
     }
-    base = alt.Chart(values(shown)).encode(
+    base = alt.Chart(values(records)).encode(
         y=alt.Y("word:N", **word_order(lines), title=None, axis=_word_axis()),
-        tooltip=shown_on_hover(shown, "word", *keys),
+        tooltip=shown_on_hover(records, "word", *keys),
     )
     look = {"scale": alt.Scale(domain=domain, nice=False), "title": axis.split("; "),
             "axis": alt.Axis(tickCount=few_ticks("width", 70))}  # fmt: skip
@@ -267,7 +269,7 @@ def axis_scatter(
     title
         Title above the chart.
     """
-    meanings, known = ends or {}, neutral or {}
+    meanings, neutral_scores = ends or {}, neutral or {}
     points = _points(checked_rows(rows, "word", *axes, *([] if color is None else [color])), axes, color)
     standing_out = set(marked)
     first = [number for number, point in enumerate(points) if point["word"] in standing_out]
@@ -281,13 +283,15 @@ def axis_scatter(
         size=size,
         mark={"size": _dot_size(len(points)), "color": BLUE, "filled": True, "opacity": 0.9 if color else 0.55},
         encoding={"tooltip": _tooltip(points, axes, color)}
-        | _shades(points, color or "", meanings.get(color or ""), known.get(color or "")),
+        | _shades(points, color or "", meanings.get(color or ""), neutral_scores.get(color or "")),
         marked=first,
         zoom=interactive,
         any_width=interactive,
         titled="".join(channel for channel, axis in zip("xy", axes, strict=True) if axis not in meanings),
     )
-    middles = {channel: known[axis] for channel, axis in zip("xy", axes, strict=True) if axis in known}
+    middles = {
+        channel: neutral_scores[axis] for channel, axis in zip("xy", axes, strict=True) if axis in neutral_scores
+    }
     layers = [*dashed_lines(middles), scatter, *_meanings(meanings, axes, titles or axes)]
     return styled(altair().layer(*layers), title=title, alt=_in_words(points, axes, color), any_width=interactive)
 
@@ -305,10 +309,10 @@ def _coordinates(
 
 def _meanings(meanings: Mapping[str, tuple[str, str]], axes: tuple[str, str], titles: tuple[str, str]) -> list[Any]:
     """Return the meanings of the ends of both axes, written at their ends."""
-    written = []
+    marks = []
     for channel, axis, name in zip("xy", axes, titles, strict=True):
-        written += written_ends(meanings[axis], channel, name) if axis in meanings else []
-    return written
+        marks += written_ends(meanings[axis], channel, name) if axis in meanings else []
+    return marks
 
 
 def _in_words(points: Sequence[Record], axes: tuple[str, str], color: str | None) -> str:
@@ -325,8 +329,8 @@ def _points(rows: Sequence[Record], axes: tuple[str, str], color: str | None) ->
     """Return only the keys that are drawn, under names that a chart does not parse as syntax."""
     keys = dict(zip((ACROSS, UP, SHADE), (*axes, color), strict=True))
     keys |= {f"{name}_rank": f"{axis} rank" for name, axis in keys.items()}
-    known = {name: key for name, key in keys.items() if key is not None and key in rows[0]}
-    return [{"word": row["word"], **{name: row[key] for name, key in known.items()}} for row in rows]
+    key_of = {name: key for name, key in keys.items() if key is not None and key in rows[0]}
+    return [{"word": row["word"], **{name: row[key] for name, key in key_of.items()}} for row in rows]
 
 
 def _outermost(rows: Sequence[Record]) -> list[int]:
@@ -341,21 +345,21 @@ def _outermost(rows: Sequence[Record]) -> list[int]:
     before = np.arange(len(order)) - np.searchsorted(
         side[order], side[order]
     )  # number of words of the same direction that come before it
-    found: list[int] = order[np.argsort(-distance[order] * _FADING**before, kind="stable")].tolist()
-    return found
+    ranking: list[int] = order[np.argsort(-distance[order] * _FADING**before, kind="stable")].tolist()
+    return ranking
 
 
 def _tooltip(rows: Sequence[Record], axes: tuple[str, str], color: str | None) -> list[Any]:
     """Return the tooltip: the word, and its coordinate and rank on each axis."""
     alt = altair()
-    shown = [alt.Tooltip("word:N", title="word")]
+    tooltips = [alt.Tooltip("word:N", title="word")]
     for name, axis in zip((ACROSS, UP, SHADE), (*axes, color), strict=True):
         title = tooltip_title(f"“{axis}”")  # in quotes: as bare titles, “image” or “constructor” have a special meaning
         if name in rows[0]:
-            shown.append(alt.Tooltip(f"{name}:Q", title=title, format=CHART_NUMBER))
+            tooltips.append(alt.Tooltip(f"{name}:Q", title=title, format=CHART_NUMBER))
         if f"{name}_rank" in rows[0]:
-            shown.append(alt.Tooltip(f"{name}_rank:Q", title=f"{title}, rank", format=CHART_COUNT))
-    return shown
+            tooltips.append(alt.Tooltip(f"{name}_rank:Q", title=f"{title}, rank", format=CHART_COUNT))
+    return tooltips
 
 
 def _shades(
@@ -376,13 +380,13 @@ def _shades(
     colors = [alt.expr(on_ground(*pair)) for pair in SHADES]
     scale = alt.Scale(domain=[low, (low + high) / 2, high], range=colors, interpolate="lab", clamp=True)
     marks = [low, (low + high) / 2, high]
-    named = "datum.label" if ends is None else (
+    label = "datum.label" if ends is None else (
         f"datum.index == 0 ? {json.dumps('← ' + ends[0])} : datum.index == 1 ? {json.dumps(ends[1] + ' →')} : "
         "datum.label"
     )  # fmt: skip
     legend = alt.Legend(
         title=" ".join(name.split())[:60], orient="top", direction="horizontal", titleLimit=300, format=CHART_NUMBER,
         gradientLength=alt.expr("min(width - 20, 320)"), values=marks if ends is None else [low, high],
-        labelExpr=named, labelLimit=150,
+        labelExpr=label, labelLimit=150,
     )  # fmt: skip
     return {"color": alt.Color(f"{SHADE}:Q", scale=scale, legend=legend)}

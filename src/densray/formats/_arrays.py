@@ -83,9 +83,9 @@ def read_npy(source: Source, options: ReadOptions, words_file: Path | None) -> S
     header = read_array_header(source)
     rows, width = check_matrix(source.path.name, header)
     digest = _words_digest(source, header)
-    wanted = rows if options.limit is None else min(rows, options.limit)
+    count = rows if options.limit is None else min(rows, options.limit)
     if digest is not None and words_file is None:
-        words = read_signed_words(source, digest, wanted, options)
+        words = read_signed_words(source, digest, count, options)
     else:
         words = read_words_beside(source.path, words_file, options, rows=rows)
     return SpaceStream(width, rows, matrix_blocks(source, header, words, options))
@@ -138,9 +138,9 @@ def array_blocks(source: Source, header: ArrayHeader, *, rows: int, stop: int | 
     step = total if header.fortran else rows
     for start in range(0, stop, step):
         end = total if header.fortran else min(stop, start + step)
-        needed = (end - start) * width * header.dtype.itemsize
-        data = source.read(needed)
-        if len(data) < needed:
+        size = (end - start) * width * header.dtype.itemsize
+        data = source.read(size)
+        if len(data) < size:
             raise FormatError(
                 f"{source.path.name}, byte {source.offset:,}: the array says {total:,} rows of {width:,} numbers and "
                 f"ends within rows {start + 1:,} to {end:,}. It is cut off, or its header is wrong."
@@ -234,31 +234,32 @@ class PairChangedError(FormatError):
     """The words next to a matrix are not the ones it was written with."""
 
 
-def read_signed_words(source: Source, digest: str, wanted: int, options: ReadOptions) -> list[str]:
+def read_signed_words(source: Source, digest: str, count: int, options: ReadOptions) -> list[str]:
     """Return the first words of a matrix that has the digest of all of them; other words are refused."""
     path = source.path
-    seen: list[str] = []
+    other_names: list[str] = []
     for base in dict.fromkeys((path, link_target(path))):
         waiting = waiting_words(base, digest)
         names = _usual_names(base)
         for candidate in (names[0], waiting.name, *names):  # the first again: it may have appeared in the meantime
-            beside = base.with_name(candidate)
-            content = _content(beside)
+            file = base.with_name(candidate)
+            content = _content(file)
             if content is None:
                 continue
             if hashlib.sha256(content).hexdigest() == digest:
                 lines = content.split(b"\n")[:-1]
-                if len(lines) < wanted:
-                    raise FormatError(f"{beside.name}: {len(lines):,} words for {wanted:,} vectors of {path.name}.")
-                return _decoded(lines[:wanted], beside.name, options)
-            seen.append(beside.name)
-    if not seen:
+                if len(lines) < count:
+                    raise FormatError(f"{file.name}: {len(lines):,} words for {count:,} vectors of {path.name}.")
+                return _decode(lines[:count], file.name, options)
+            other_names.append(file.name)
+    if not other_names:
         raise PairChangedError(
             f"{path.name}: the file of its words, {words_path(path).name}, is missing.",
             Advice(" Put it back, or name it: ", Argument("words_file", ...), "."),
         )
     raise PairChangedError(
-        f"{seen[0]} does not hold the words that {path.name} was written with: one of the two was replaced or edited.",
+        f"{other_names[0]} does not hold the words that {path.name} was written with: one of the two was replaced or "
+        "edited.",
         Advice(" Write both again, or name the words to use: ", Argument("words_file", ...), "."),
     )
 
@@ -273,24 +274,24 @@ def _content(path: Path) -> bytes | None:
         raise FormatError(f"{path}: {error.strerror or error}. The words of a matrix are needed.") from error
 
 
-def read_words_beside(path: Path, given: Path | None, options: ReadOptions, *, rows: int) -> list[str]:
+def read_words_beside(path: Path, words_file: Path | None, options: ReadOptions, *, rows: int) -> list[str]:
     """Return the words of the first rows, from the given file or the one next to the vectors."""
     names = _usual_names(path)
-    found = given or next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
-    if found is None:
+    file = words_file or next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
+    if file is None:
         raise FormatError(
             f"{path.name} holds {rows:,} vectors and no words.",
             Advice(f" Put them in {names[0]}, one per line, or name the file: ", Argument("words_file", ...), "."),
         )
-    wanted = rows if options.limit is None else min(rows, options.limit)
-    lines = _lines(found, most=wanted + 1 if wanted == rows else wanted)
-    _check_list(found.name, lines[:_LIST_LINES])
-    if len(lines) != wanted:
+    count = rows if options.limit is None else min(rows, options.limit)
+    lines = _lines(file, most=count + 1 if count == rows else count)
+    _check_list(file.name, lines[:_LIST_LINES])
+    if len(lines) != count:
         raise FormatError(
-            f"{found.name}, line {len(lines):,}: {'more than ' if len(lines) > wanted else ''}"
-            f"{min(len(lines), wanted):,} words for the {rows:,} vectors of {path.name}. The numbers must agree."
+            f"{file.name}, line {len(lines):,}: {'more than ' if len(lines) > count else ''}"
+            f"{min(len(lines), count):,} words for the {rows:,} vectors of {path.name}. The numbers must agree."
         )
-    return _decoded(lines, found.name, options)
+    return _decode(lines, file.name, options)
 
 
 def _lines(path: Path, *, most: int) -> list[bytes]:
@@ -366,7 +367,7 @@ def _without_returns(lines: list[bytes], name: str) -> list[bytes]:
     return whole
 
 
-def _decoded(lines: list[bytes], name: str, options: ReadOptions) -> list[str]:
+def _decode(lines: list[bytes], name: str, options: ReadOptions) -> list[str]:
     check_encoding(options)
     words: list[str] = []
     for number, word in enumerate(decode_words(lines, options), start=1):
@@ -385,7 +386,7 @@ def read_npz(source: Source, options: ReadOptions) -> SpaceStream:
     archive = _Archive(source.path, source.file)
     headers = archive.headers()
     texts = [name for name, header in headers.items() if len(header.shape) == 1 and header.dtype.kind in "US"]
-    vectors, words = choose_matrix(headers), _chosen(texts, _WORDS)
+    vectors, words = choose_matrix(headers), _choose(texts, _WORDS)
     if vectors is None or words is None:
         raise FormatError(
             f"{source.path.name}: {name_some(headers)} in the archive; a matrix 'vectors' and an array of text 'words' "
@@ -396,11 +397,11 @@ def read_npz(source: Source, options: ReadOptions) -> SpaceStream:
         raise FormatError(
             f"{source.path.name}: {headers[words].shape[0]:,} words for {rows:,} vectors. The numbers must agree."
         )
-    listed = _words(archive, words, rows if options.limit is None else min(rows, options.limit), options)
+    word_list = _words(archive, words, rows if options.limit is None else min(rows, options.limit), options)
 
     def blocks() -> Iterator[Block]:
         with archive.open(vectors) as part:
-            yield from matrix_blocks(part, read_array_header(part), listed, options)
+            yield from matrix_blocks(part, read_array_header(part), word_list, options)
 
     return SpaceStream(width, rows, blocks())
 
@@ -437,7 +438,7 @@ class _Archive:
 def choose_matrix(headers: dict[str, ArrayHeader]) -> str | None:
     """Return the name of the matrix of numbers: the only one, or the first with a usual name."""
     matrices = [name for name, header in headers.items() if len(header.shape) == 2 and header.dtype.kind in "fiu"]
-    return _chosen(matrices, _VECTORS)
+    return _choose(matrices, _VECTORS)
 
 
 @dataclass(frozen=True)
@@ -452,24 +453,24 @@ class ArchiveMatrix:
 
     def blocks(self, rows: int) -> Iterator[NDArray[Any]]:
         """Yield `rows` rows at a time, in the type of the file."""
-        with self._reopened() as file, _Archive(self.path, file).open(self.name) as source:
+        with self._reopen() as file, _Archive(self.path, file).open(self.name) as source:
             yield from array_blocks(source, read_array_header(source), rows=rows)
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one whole array of the archive."""
-        with self._reopened() as file, np.load(file, allow_pickle=False) as archive:
+        with self._reopen() as file, np.load(file, allow_pickle=False) as archive:
             return np.asarray(archive[name])
 
-    def _reopened(self) -> IO[bytes]:
+    def _reopen(self) -> IO[bytes]:
         """Open the file again; raise if it was replaced."""
-        file = _opened(self.path)
+        file = _open(self.path)
         if _state(file) != self.state:
             file.close()
             raise FormatError(f"{self.path.name} was replaced while it was being read. Start again.")
         return file
 
 
-def _opened(path: Path) -> IO[bytes]:
+def _open(path: Path) -> IO[bytes]:
     try:
         return path.open("rb")
     except OSError as error:
@@ -484,7 +485,7 @@ def _state(file: IO[bytes]) -> tuple[int, ...]:
 
 def open_archive(path: Path, *, vectors: str | None = None) -> ArchiveMatrix:
     """Return a matrix of an ``.npz`` by name, or the only possible one; it must be in C order."""
-    with _opened(path) as file:
+    with _open(path) as file:
         headers, state = _Archive(path, file).headers(), _state(file)
     name = choose_matrix({key: header for key, header in headers.items() if vectors in (None, key)})
     if name is None:
@@ -498,7 +499,7 @@ def open_archive(path: Path, *, vectors: str | None = None) -> ArchiveMatrix:
     return ArchiveMatrix(path, name, tuple(headers), rows, state)
 
 
-def _chosen(names: list[str], preferred: tuple[str, ...]) -> str | None:
+def _choose(names: list[str], preferred: tuple[str, ...]) -> str | None:
     """Return the only array, or the first with a usual name."""
     if len(names) == 1:
         return names[0]
@@ -507,22 +508,22 @@ def _chosen(names: list[str], preferred: tuple[str, ...]) -> str | None:
 
 def _words(archive: _Archive, name: str, count: int, options: ReadOptions) -> list[str]:
     """Return the first words of an array of text, read in pieces."""
-    listed: list[str] = []
+    word_list: list[str] = []
     with archive.open(name) as part:
         header = read_array_header(part)
         size = max(1, header.dtype.itemsize)
         step = max(1, BLOCK_BYTES // size)
-        while len(listed) < count:
-            data = part.read(min(step, count - len(listed)) * size)
+        while len(word_list) < count:
+            data = part.read(min(step, count - len(word_list)) * size)
             if not data or len(data) % size:
                 raise FormatError(
                     f"{archive.path.name}, '{name}': the array says {header.shape[0]:,} words and ends within word "
-                    f"{len(listed) + len(data) // size + 1:,}. It is cut off."
+                    f"{len(word_list) + len(data) // size + 1:,}. It is cut off."
                 )
-            listed += _texts(data, header, archive.path, name, options)
+            word_list += _texts(data, header, archive.path, name, options)
         if count == header.shape[0] and part.read(1):  # read to the end, where the checksum is
             raise FormatError(f"{archive.path.name}, '{name}': more bytes follow its words. Its header is wrong.")
-    return listed
+    return word_list
 
 
 def _texts(data: bytes, header: ArrayHeader, path: Path, name: str, options: ReadOptions) -> list[str]:

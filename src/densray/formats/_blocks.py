@@ -116,8 +116,8 @@ def _good_rows(
 
 
 def _select(block: Block, rows: NDArray[np.int64]) -> Block:
-    chosen = rows.tolist()
-    return Block([block.words[row] for row in chosen], block.vectors[rows], [block.positions[row] for row in chosen])
+    places = rows.tolist()
+    return Block([block.words[row] for row in places], block.vectors[rows], [block.positions[row] for row in places])
 
 
 def select_rows(words: list[str], vectors: NDArray[np.float32], first: int, options: ReadOptions) -> Block:

@@ -146,8 +146,8 @@ class Source:
     def read(self, count: int) -> bytes:
         """Return the next `count` bytes, fewer only at the end of the file."""
         if self._ahead:
-            taken, self._ahead = self._ahead[:count], self._ahead[count:]
-            data = taken + self._fetch(count - len(taken)) if len(taken) < count else taken
+            head, self._ahead = self._ahead[:count], self._ahead[count:]
+            data = head + self._fetch(count - len(head)) if len(head) < count else head
         else:
             data = self._fetch(count)
         self.offset += len(data)
@@ -188,13 +188,13 @@ def open_source(path: Path, *, member: str | None = None) -> Source:
     except OSError as error:
         raise FormatError(f"{path}: {error.strerror or error}. Give the path of an embedding file.") from error
     try:
-        return _decompressed(path, file, member)
+        return _decompress(path, file, member)
     except BaseException:
         file.close()
         raise
 
 
-def _decompressed(path: Path, file: IO[bytes], member: str | None) -> Source:
+def _decompress(path: Path, file: IO[bytes], member: str | None) -> Source:
     magic = file.read(HEAD_BYTES)
     file.seek(0)
     refuse_foreign(path, magic)
@@ -337,14 +337,14 @@ def _open_zip(path: Path, file: IO[bytes], member: str | None) -> Source:
         file.seek(0)
         return Source(path, file, file, compression=None)  # an .npz, which has its own reader
     if member is None and len(names) != 1:
-        found = f"holds {len(names)} files ({name_some(names)})" if names else "holds no file"
+        contents = f"holds {len(names)} files ({name_some(names)})" if names else "holds no file"
         raise FormatError(
-            f"{path.name}: the zip archive {found}.", Advice(" Name the one to read: ", Argument("member", ...), ".")
+            f"{path.name}: the zip archive {contents}.", Advice(" Name the one to read: ", Argument("member", ...), ".")
         )
-    chosen = names[0] if member is None else member
-    if chosen not in names:
-        raise FormatError(f"{path.name}: no member '{chosen}'. The zip archive holds {name_some(names)}.")
-    source = open_member(path, file, archive, chosen)
+    member_name = names[0] if member is None else member
+    if member_name not in names:
+        raise FormatError(f"{path.name}: no member '{member_name}'. The zip archive holds {name_some(names)}.")
+    source = open_member(path, file, archive, member_name)
     source.owns_file = True
     return source
 

@@ -33,7 +33,7 @@ WORD_COLUMNS = ("word", "words", "token", "tokens")
 
 def read_parquet(source: Source, options: ReadOptions) -> SpaceStream:
     """Return the stream of a parquet file."""
-    return table_stream(source.path.name, *_scanned(source.path.name, source.file), options)
+    return table_stream(source.path.name, *_scan(source.path.name, source.file), options)
 
 
 def table_stream(name: str, frame: pl.LazyFrame, schema: pl.Schema, rows: int, options: ReadOptions) -> SpaceStream:
@@ -53,8 +53,8 @@ def table_stream(name: str, frame: pl.LazyFrame, schema: pl.Schema, rows: int, o
         _refuse_row_numbers(name, frame, word)
     width = _width(name, frame, schema, numbers)
     check_shape(name, rows, width)
-    chosen = frame.select([pl.col(word).cast(pl.String), *numbers])
-    return SpaceStream(width, rows, _blocks(name, chosen, options, rows=rows, width=width))
+    selection = frame.select([pl.col(word).cast(pl.String), *numbers])
+    return SpaceStream(width, rows, _blocks(name, selection, options, rows=rows, width=width))
 
 
 def _refuse_row_numbers(name: str, frame: pl.LazyFrame, column: str) -> None:
@@ -102,7 +102,7 @@ def open_parquet(path: Path, *, vectors: Sequence[str] | None = None, without: s
     """
     try:
         with path.open("rb") as file:
-            frame, schema, rows = _scanned(path.name, file)
+            frame, schema, rows = _scan(path.name, file)
             columns = [*vectors] if vectors else _number_columns(path.name, schema, without=without)
             missing = [column for column in columns if column not in schema]
             if missing:
@@ -120,7 +120,7 @@ def open_parquet(path: Path, *, vectors: Sequence[str] | None = None, without: s
     return ParquetMatrix(path.name, frame, tuple(schema), tuple(columns), rows, width)
 
 
-def _scanned(name: str, file: IO[bytes]) -> tuple[pl.LazyFrame, pl.Schema, int]:
+def _scan(name: str, file: IO[bytes]) -> tuple[pl.LazyFrame, pl.Schema, int]:
     """Return an open parquet file as a lazy frame, its schema and its number of rows.
 
     Polars keeps its own handle, so that all reads see the same file even if it is replaced.
@@ -212,9 +212,9 @@ def _without_panics() -> Iterator[None]:
             os.dup2(terminal, 2)
             os.close(terminal)
             caught.seek(0)
-            said = caught.read()
-            if said and b"panicked at" not in said:
-                os.write(2, said)
+            output = caught.read()
+            if output and b"panicked at" not in output:
+                os.write(2, output)
 
 
 _STDERR = threading.RLock()
@@ -228,10 +228,10 @@ def _width(name: str, frame: pl.LazyFrame, schema: pl.Schema, columns: Sequence[
 
 
 def _blocks(name: str, frame: pl.LazyFrame, options: ReadOptions, *, rows: int, width: int) -> Iterator[Block]:
-    wanted = rows if options.limit is None else min(rows, options.limit)
+    total = rows if options.limit is None else min(rows, options.limit)
     step = max(1, _BLOCK_BYTES // (4 * width))
-    for start in range(0, wanted, step):
-        count = min(step, wanted - start)
+    for start in range(0, total, step):
+        count = min(step, total - start)
         piece = ask_polars(name, frame.slice(start, count).collect)
         words, columns = piece.to_series(0), piece[:, 1:]
         if len(words) != count or words.null_count():

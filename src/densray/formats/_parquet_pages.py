@@ -78,7 +78,7 @@ def _check_column(file: IO[bytes], column: dict[int, Any], *, rows: int, data_en
     begin = min(column[9], column.get(11) or column[9])
     if begin < 4 or packed < 0 or begin + packed > data_end or values < rows:
         raise ValueError("a column lies outside the file, or has fewer values than rows")
-    counted = 0
+    n_values = 0
     for header in _pages(file, begin, begin + packed):
         if not 0 <= header[2] <= 2 * unpacked + _SPARE_BYTES:
             raise ValueError(f"a page of {header[2]:,} bytes in a column of {unpacked:,}")
@@ -90,9 +90,9 @@ def _check_column(file: IO[bytes], column: dict[int, Any], *, rows: int, data_en
         entries = header.get(7, {1: 0})[1]
         if not 0 <= entries <= header[2]:
             raise ValueError(f"a dictionary of {entries:,} values in {header[2]:,} bytes")
-        counted += counts[1] if data else 0
-    if counted != values:
-        raise ValueError(f"pages of {counted:,} values in a column of {values:,}")
+        n_values += counts[1] if data else 0
+    if n_values != values:
+        raise ValueError(f"pages of {n_values:,} values in a column of {values:,}")
 
 
 def _pages(file: IO[bytes], begin: int, end: int) -> Iterator[dict[int, Any]]:
@@ -148,9 +148,9 @@ class _Reader:
             return self.struct(depth + 1)
         if kind in (_LIST, _SET):
             return self._list(depth)
-        return self._passed_over(kind, depth)
+        return self._pass_over(kind, depth)
 
-    def _passed_over(self, kind: int, depth: int) -> None:
+    def _pass_over(self, kind: int, depth: int) -> None:
         if kind == _DOUBLE:
             self._skip(8)
         elif kind == _BINARY:

@@ -55,11 +55,11 @@ class Matrix:
 
     def append(self, vectors: NDArray[np.float32]) -> None:
         """Append rows; capacity grows by a quarter at a time, in place if the system can."""
-        needed = self._rows + len(vectors)
-        if needed > len(self._array):
-            self._array.resize((max(needed, len(self._array) * 5 // 4), self._array.shape[1]), refcheck=False)
-        self._array[self._rows : needed] = vectors
-        self._rows = needed
+        end = self._rows + len(vectors)
+        if end > len(self._array):
+            self._array.resize((max(end, len(self._array) * 5 // 4), self._array.shape[1]), refcheck=False)
+        self._array[self._rows : end] = vectors
+        self._rows = end
 
     def finish(self) -> NDArray[np.float32]:
         """Return the matrix without spare capacity."""
@@ -122,20 +122,20 @@ def read_space(
     """
     path = Path(path)
     options = read_options(limit, words, encoding=encoding, errors=errors, bad_rows=bad_rows)
-    opened = _opened(path, options, format=format, member=member, words_file=words_file)
-    if isinstance(opened, WordSpace):
-        return _part_of(opened, path, options, name)
-    source, stream = opened
+    content = _open_file(path, options, format=format, member=member, words_file=words_file)
+    if isinstance(content, WordSpace):
+        return _part_of(content, path, options, name)
+    source, stream = content
     with source:
         index: dict[str, int] = {}
-        matrix = Matrix(stream.width, expected=_expected(source, stream, options))
+        matrix = Matrix(stream.width, expected=_rows_to_allocate(source, stream, options))
         for block in checked_blocks(stream, path.name, options, index):
             matrix.append(block.vectors)
             if progress is not None:
                 progress(len(index), stream.rows)
     warn_skipped(path.name, options)
     if not index:
-        raise _nothing_found(path, options)
+        raise _no_rows_error(path, options)
     return WordSpace.unchecked(tuple(index), matrix.finish(), name=name or name_of(path), index=index)
 
 
@@ -154,10 +154,10 @@ def read_options(
         raise FormatError(f"words is the text {shorten(words)}; give a list of words.")
     if bad_rows not in ("error", "skip"):
         raise FormatError(Argument("bad_rows", bad_rows), f" is given. {suggest(str(bad_rows), ['error', 'skip'])}")
-    wanted = None if words is None else frozenset(words)
-    if wanted is not None and not wanted:
+    selection = None if words is None else frozenset(words)
+    if selection is not None and not selection:
         raise FormatError("the list of words is empty; give at least one word, or None for all.")
-    return ReadOptions(limit, wanted, encoding, errors, bad_rows == "skip")
+    return ReadOptions(limit, selection, encoding, errors, bad_rows == "skip")
 
 
 @contextmanager
@@ -170,14 +170,14 @@ def open_stream(
     words_file: str | Path | None = None,
 ) -> Iterator[tuple[SpaceStream, Iterator[Block]]]:
     """Give the stream of a file and its checked blocks, with one block in memory at a time."""
-    opened = _opened(path, options, format=format, member=member, words_file=words_file, mapped=False)
-    assert not isinstance(opened, WordSpace)
-    source, stream = opened
+    content = _open_file(path, options, format=format, member=member, words_file=words_file, mapped=False)
+    assert not isinstance(content, WordSpace)
+    source, stream = content
     with source:
         yield stream, checked_blocks(stream, path.name, options, {})
 
 
-def _opened(
+def _open_file(
     path: Path,
     options: ReadOptions,
     *,
@@ -265,17 +265,17 @@ def _open(source: Source, kind: str, options: ReadOptions, words_file: str | Pat
         return _TABLES[kind](source, options)
     if kind in _TABLES:
         raise FormatError(f"{source.path.name}: a table inside {source.compression} is not read. Decompress it first.")
-    known = FORMATS[kind]
-    if not known.compressible and source.compression is not None:
+    entry = FORMATS[kind]
+    if not entry.compressible and source.compression is not None:
         raise FormatError(
             f"{source.path.name}: {kind} inside {source.compression} cannot be read in place. Decompress it first."
         )
-    if known.words_file:
-        return known.read(source, options, None if words_file is None else Path(words_file))
-    return known.read(source, options)
+    if entry.words_file:
+        return entry.read(source, options, None if words_file is None else Path(words_file))
+    return entry.read(source, options)
 
 
-def _expected(source: Source, stream: SpaceStream, options: ReadOptions) -> int | None:
+def _rows_to_allocate(source: Source, stream: SpaceStream, options: ReadOptions) -> int | None:
     """Return the number of rows to allocate: the declared number, if the size of a plain file is consistent with it."""
     if stream.rows is None or source.size is None or options.words is not None:
         return None
@@ -291,12 +291,12 @@ def _part_of(space: WordSpace, path: Path, options: ReadOptions, name: str | Non
     if options.words is not None:
         rows = space.locate(options.words)
         if not (rows >= 0).any():
-            raise _nothing_found(path, options)
+            raise _no_rows_error(path, options)
         space = space.subset(space.words[row] for row in sorted(rows[rows >= 0].tolist()))
     return space
 
 
-def _nothing_found(path: Path, options: ReadOptions) -> SpaceError | FormatError:
+def _no_rows_error(path: Path, options: ReadOptions) -> SpaceError | FormatError:
     if options.words is None:
         return FormatError(f"{path.name}: no row could be read.")
     return SpaceError(

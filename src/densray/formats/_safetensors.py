@@ -64,8 +64,8 @@ def read_tensors(path: Path, file: IO[bytes] | None = None) -> tuple[dict[str, A
     """
     if file is None:
         try:
-            with path.open("rb") as opened:
-                return read_tensors(path, opened)
+            with path.open("rb") as handle:
+                return read_tensors(path, handle)
         except OSError as error:
             raise FormatError(f"{path}: {error.strerror or error}.") from error
     name = path.name
@@ -98,10 +98,10 @@ def read_tensors(path: Path, file: IO[bytes] | None = None) -> tuple[dict[str, A
 
 def _no_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object; repeated names are refused."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise ValueError("the header has a repeated name")
-    return found
+    return entries
 
 
 def _tensor(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
@@ -112,10 +112,10 @@ def _tensor(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
             raise ValueError(f"{shorten(number)} is not a size")
     if begin > end or end > len(data):
         raise ValueError(f"{shorten(entry)} does not fit the {len(data):,} bytes of data")
-    known = _DTYPES.get(str(entry["dtype"]))
-    if known is None:
+    dtype_name = _DTYPES.get(str(entry["dtype"]))
+    if dtype_name is None:
         return data[begin:end]
-    dtype = np.dtype(known)
+    dtype = np.dtype(dtype_name)
     if end - begin != dtype.itemsize * math.prod(shape):
         raise ValueError(f"{shorten(entry)} does not fit the {len(data):,} bytes of data")
     return data[begin:end].view(dtype).reshape(shape)
@@ -147,13 +147,15 @@ def read_safetensors(source: Source, options: ReadOptions, words_file: Path | No
 def _matrix_of(name: str, tensors: Mapping[str, Tensor], vectors: str | None = None) -> Tensor:
     """Return the named matrix of floats, or the only possible one."""
     matrices = [key for key, (dtype, array) in tensors.items() if array.ndim == 2 and dtype in _FLOATS]
-    known = _VECTORS if vectors is None else (vectors,)
+    names = _VECTORS if vectors is None else (vectors,)
     only = matrices[0] if len(matrices) == 1 and vectors is None else None
-    chosen = next((key for key in known if key in matrices), only)
-    if chosen is None:
-        needed = vectors or "vectors"
-        raise FormatError(f"{name}: {name_some(tensors)} in the file; one matrix of floats '{needed}' is needed.")
-    return tensors[chosen]
+    key_of_matrix = next((key for key in names if key in matrices), only)
+    if key_of_matrix is None:
+        expected_name = vectors or "vectors"
+        raise FormatError(
+            f"{name}: {name_some(tensors)} in the file; one matrix of floats '{expected_name}' is needed."
+        )
+    return tensors[key_of_matrix]
 
 
 def _from_bfloat16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
@@ -184,8 +186,8 @@ class MatrixFile:
         matrix = _matrix_of(path.name, tensors, vectors)
         check_shape(path.name, *matrix.array.shape)
         columns = {key: each for key, each in tensors.items() if each.array.shape == matrix.array.shape[:1]}
-        known = {key: each.array for key, each in columns.items() if each.dtype in _DTYPES and each.dtype != "BF16"}
-        return cls(path, matrix, known)
+        arrays = {key: each.array for key, each in columns.items() if each.dtype in _DTYPES and each.dtype != "BF16"}
+        return cls(path, matrix, arrays)
 
     @property
     def rows(self) -> int:
@@ -244,8 +246,8 @@ def open_native(path: Path, file: IO[bytes]) -> WordSpace | None:
 
     index = WordIndex(words, tensors["index_hashes"].array, tensors["index_rows"].array, check)
     name = metadata.get("name")
-    called = name if isinstance(name, str) else path.stem
-    return WordSpace.unchecked(words, vectors, name=called, index=index, finite=False)
+    space_name = name if isinstance(name, str) else path.stem
+    return WordSpace.unchecked(words, vectors, name=space_name, index=index, finite=False)
 
 
 def check_native(path: Path, file: IO[bytes]) -> None:
@@ -283,11 +285,19 @@ def _native_tensors(path: Path, file: IO[bytes] | None = None) -> tuple[dict[str
         raise FormatError(f"{path.name}: no matrix of floats 'vectors'. Write the file again.")
     rows, width = vectors.array.shape
     check_shape(path.name, rows, width)
-    needed = {"word_offsets": ("I64", (rows + 1,)), "index_hashes": ("U32", (rows,)), "index_rows": ("U32", (rows,))}
-    found = {name: (tensors[name].dtype, tensors[name].array.shape) for name in needed if name in tensors}
+    expected_types = {
+        "word_offsets": ("I64", (rows + 1,)),
+        "index_hashes": ("U32", (rows,)),
+        "index_rows": ("U32", (rows,)),
+    }
+    stored_types = {
+        name: (tensors[name].dtype, tensors[name].array.shape) for name in expected_types if name in tensors
+    }
     text = tensors.get("words")
-    if found != needed or text is None or text.dtype != "U8" or text.array.ndim != 1:
-        raise FormatError(f"{path.name}: words or index do not fit {rows:,} vectors ({found}). Write the file again.")
+    if stored_types != expected_types or text is None or text.dtype != "U8" or text.array.ndim != 1:
+        raise FormatError(
+            f"{path.name}: words or index do not fit {rows:,} vectors ({stored_types}). Write the file again."
+        )
     return metadata, tensors
 
 

@@ -53,7 +53,7 @@ def write_space(
     space = as_space(space)
     path = Path(path)
     kind = format_for(path, format)
-    pieces = _counted(space.blocks(), len(space), progress)
+    pieces = _check_rows(space.blocks(), len(space), progress)
     return _write(path, kind, pieces, shape=(len(space), space.width), name=space.name, overwrite=overwrite)
 
 
@@ -96,23 +96,23 @@ def rewrite(
     kind = format_for(target, format)
 
     def options() -> ReadOptions:
-        return read_options(limit, wanted, encoding=encoding, errors=errors, bad_rows=bad_rows)
+        return read_options(limit, selection, encoding=encoding, errors=errors, bad_rows=bad_rows)
 
-    wanted = None if words is None else frozenset(words)
+    selection = None if words is None else frozenset(words)
     reading: dict[str, Any] = {"format": source_format, "member": member, "words_file": words_file}
     rows = _row_count(source, options(), reading)
     if on_rows is not None:
         on_rows(rows)
     final = options()
     with open_stream(source, final, **reading) as (_, blocks):
-        pieces = _counted(_changed(((block.words, block.vectors) for block in blocks), change), rows, progress)
+        pieces = _check_rows(_apply(((block.words, block.vectors) for block in blocks), change), rows, progress)
         first = next(pieces, None)
         if first is None:
             raise FormatError(f"{source.name}: no row could be read.")
         shape = (rows, first[1].shape[1])
-        written = _write(target, kind, chain([first], pieces), shape=shape, name=name_of(target), overwrite=overwrite)
+        path = _write(target, kind, chain([first], pieces), shape=shape, name=name_of(target), overwrite=overwrite)
     warn_skipped(source.name, final)
-    return written
+    return path
 
 
 def format_for(path: Path, format: str | None = None) -> str:
@@ -147,26 +147,26 @@ def _row_count(path: Path, options: ReadOptions, reading: dict[str, Any]) -> int
         return sum(len(block.words) for block in blocks)
 
 
-def _changed(pieces: Pieces, change: Change | None) -> Pieces:
+def _apply(pieces: Pieces, change: Change | None) -> Pieces:
     for words, vectors in pieces:
         yield words, vectors if change is None else np.asarray(change(words, vectors), dtype=np.float32)
 
 
-def _counted(pieces: Pieces, rows: int, progress: Progress | None) -> Pieces:
+def _check_rows(pieces: Pieces, rows: int, progress: Progress | None) -> Pieces:
     """Pass pieces through, and check their shapes and the total number of rows."""
-    done, width = 0, None
+    n_rows, width = 0, None
     for words, vectors in pieces:
         width = vectors.shape[1] if width is None else width
         if vectors.shape != (len(words), width):
             raise FormatError(f"A block of {len(words)} words has vectors of shape {vectors.shape}, width {width}.")
         "".join(words).encode()  # raises for lone surrogates, which no format can store
         _check_finite(words, vectors)
-        done += len(words)
+        n_rows += len(words)
         yield words, vectors
         if progress is not None:
-            progress(done, rows)
-    if done != rows:
-        raise FormatError(f"{done:,} rows arrived, but {rows:,} were announced.")
+            progress(n_rows, rows)
+    if n_rows != rows:
+        raise FormatError(f"{n_rows:,} rows arrived, but {rows:,} were announced.")
 
 
 def _check_finite(words: Sequence[str], vectors: NDArray[Any]) -> None:
@@ -199,10 +199,10 @@ def _check_recognized(path: Path, kind: str) -> None:
     """Refuse a new file that would be detected as another format: its first word may look like a zip archive."""
     try:
         with open_source(path) as source:
-            known = FORMATS[detect_format(source)]
-            recognized = known.read is FORMATS[kind].read
-            if recognized and known.name == "glove":
-                known.read(source, ReadOptions())
+            entry = FORMATS[detect_format(source)]
+            recognized = entry.read is FORMATS[kind].read
+            if recognized and entry.name == "glove":
+                entry.read(source, ReadOptions())
     except FormatError:
         recognized = False
     if not recognized:

@@ -93,9 +93,9 @@ def compare(
         mine[cell] = row
     compared = []
     for row in published:
-        found = mine.pop(tuple(row[key] for key in keys), None)
-        if found is not None or include_absent:
-            compared.append(_beside(row if found is None else found, row["paper"]))
+        own = mine.pop(tuple(row[key] for key in keys), None)
+        if own is not None or include_absent:
+            compared.append(_beside(row if own is None else own, row["paper"]))
     return compared + [_beside(row, None) for row in mine.values()]
 
 
@@ -135,11 +135,11 @@ def comparison_table(table: str, rows: Sequence[Record]) -> Table:
     decimals = DECIMALS[table]
     numbers = ("ours", "paper", "difference")
     keys = list(dict.fromkeys(key for row in rows for key in row if key not in numbers))
-    found = agreement(rows, decimals=decimals)
-    note = f"{found['equal']} of {found['compared']} cells agree with the paper to {decimals} decimals"
-    if found["compared"]:
-        note += f"; the largest difference is {show_number(found['largest_difference'], decimals + 1)}"
-    notes = [f"{note}.", *(said for key, said in _EXPLAINED.items() if key in keys)]
+    totals = agreement(rows, decimals=decimals)
+    note = f"{totals['equal']} of {totals['compared']} cells agree with the paper to {decimals} decimals"
+    if totals["compared"]:
+        note += f"; the largest difference is {show_number(totals['largest_difference'], decimals + 1)}"
+    notes = [f"{note}.", *(explanation for key, explanation in _EXPLAINED.items() if key in keys)]
     columns: list[Column | str] = [*keys, *(Column(key, decimals=decimals) for key in numbers[:2])]
     title = f"{table[:-1].capitalize()} {table[-1]}: ours next to the paper's"
     return Table(title, [*columns, Column("difference", decimals=decimals + 1)], rows, notes)

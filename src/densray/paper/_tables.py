@@ -71,20 +71,20 @@ def reproduce_analogies(
         is None if fewer than two pairs of a category are in the space. A group line is a mean over pairs. As in the
         paper, the macro lines treat the group and micro lines as categories (see `densray.paper.published`).
     """
-    wanted = published(table)
-    names = list(dict.fromkeys(row["column"] for row in wanted if row["column"] not in _COSINES))
+    reference = published(table)
+    names = list(dict.fromkeys(row["column"] for row in reference if row["column"] not in _COSINES))
     solvers = _solvers(space)
-    done, total = 0, sum(len(one.categories) for one in analogies)
+    n_done, total = 0, sum(len(one.categories) for one in analogies)
     rows = []
     for one in analogies:
         block = f"{embedding}/{_SETS[one.name.lower()]}"
-        cells = [row for row in wanted if row["block"] == block]
-        step = part_of(progress, done, done + len(one.categories), total)
-        asked = [solvers[name] for name in names]
-        results = compare_solvers(space, one, asked, protocol="paper", k=1, progress=step, journal=journal)
-        done += len(one.categories)
+        cells = [row for row in reference if row["block"] == block]
+        step = part_of(progress, n_done, n_done + len(one.categories), total)
+        column_solvers = [solvers[name] for name in names]
+        results = compare_solvers(space, one, column_solvers, protocol="paper", k=1, progress=step, journal=journal)
+        n_done += len(one.categories)
         rows += _block_rows(block, dict(zip(names, results, strict=True)), cells)
-    return compare(rows, wanted)
+    return compare(rows, reference)
 
 
 def _solvers(space: WordSpace) -> dict[str, Solver]:
@@ -133,11 +133,11 @@ def _column_lines(result: AnalogyResult, measure: str) -> dict[str, dict[str, An
 
 def _line(members: Sequence[CategoryResult], measure: str) -> dict[str, Any]:
     """Return the mean over pairs, and the number of pairs behind it."""
-    asked = [one for one in members if one.precision is not None]
+    measured = [one for one in members if one.precision is not None]
     return {
-        "pairs": sum(one.pairs for one in asked),
+        "pairs": sum(one.pairs for one in measured),
         "pairs_total": sum(one.pairs_total for one in members),
-        "ours": weighted_mean(asked, lambda one: getattr(one, measure)),
+        "ours": weighted_mean(measured, lambda one: getattr(one, measure)),
     }
 
 
@@ -160,21 +160,23 @@ def _block_table(table: str, block: str, rows: Sequence[dict[str, Any]]) -> Tabl
         line[f"{row['column']} paper"] = row["paper"]
     columns = list(dict.fromkeys(row["column"] for row in rows))
     solved = [column for column in columns if column not in _COSINES]
-    shown: list[Column | str] = ["category", Column("coverage", "pairs")]
+    columns_shown: list[Column | str] = ["category", Column("coverage", "pairs")]
     for column in columns:
-        shown.append(Column(column, _HEADINGS[column], decimals=2))
-        shown.append(Column(f"{column} paper", "paper", decimals=2))
-    listed = list(lines.values())
-    best = best_cells(listed, solved) | best_cells(listed, [f"{column} paper" for column in solved])
-    best = frozenset(cell for cell in best if listed[cell[0]]["category"] != "Macro Std")
-    found = agreement(rows, decimals=DECIMALS[table])
-    note = f"{found['equal']} of {found['compared']} cells agree with the paper to {DECIMALS[table]} decimals"
+        columns_shown.append(Column(column, _HEADINGS[column], decimals=2))
+        columns_shown.append(Column(f"{column} paper", "paper", decimals=2))
+    line_rows = list(lines.values())
+    best = best_cells(line_rows, solved) | best_cells(line_rows, [f"{column} paper" for column in solved])
+    best = frozenset(cell for cell in best if line_rows[cell[0]]["category"] != "Macro Std")
+    totals = agreement(rows, decimals=DECIMALS[table])
+    note = f"{totals['equal']} of {totals['compared']} cells agree with the paper to {DECIMALS[table]} decimals"
     full = [row for row in rows if row["pairs"] >= 0.95 * row["pairs_total"]]
     if full:
         near = sum(abs(row["difference"]) * row["pairs"] <= 2.5 for row in full if row["column"] in solved)
-        asked = sum(row["column"] in solved for row in full)
-        note += f". Of {asked} precisions with at least 95% of their pairs, {near} are within two queries of the paper"
-    return Table(f"{table[:-1].capitalize()} {table[-1]}, {block}", shown, listed, [f"{note}."], best)
+        n_cells = sum(row["column"] in solved for row in full)
+        note += (
+            f". Of {n_cells} precisions with at least 95% of their pairs, {near} are within two queries of the paper"
+        )
+    return Table(f"{table[:-1].capitalize()} {table[-1]}, {block}", columns_shown, line_rows, [f"{note}."], best)
 
 
 ANCHORS = ("man", "woman")
@@ -302,15 +304,15 @@ def table1(
     unknown = [name for name in spaces if name not in EMBEDDINGS]
     if unknown:
         raise DataError(f"'{unknown[0]}' is not an embedding of table 1. Known: {', '.join(EMBEDDINGS)}.")
-    found = {line: _lexicons(line, spaces.get(line.embedding)) for line in LINES}
-    total = len(methods) * sum(not isinstance(lexicons, str) for lexicons in found.values())
+    by_line = {line: _lexicons(line, spaces.get(line.embedding)) for line in LINES}
+    total = len(methods) * sum(not isinstance(lexicons, str) for lexicons in by_line.values())
     rows: list[dict[str, Any]] = []
-    for line, lexicons in found.items():
+    for line, lexicons in by_line.items():
         if isinstance(lexicons, str):
             rows += [_row(line, method, None, f"not computed: {lexicons}") for method in methods]
             continue
-        space, done = spaces[line.embedding], sum(row["ours"] is not None for row in rows)
-        step = part_of(progress, done, done + len(methods), total)
+        space, n_done = spaces[line.embedding], sum(row["ours"] is not None for row in rows)
+        step = part_of(progress, n_done, n_done + len(methods), total)
         result = evaluate_induction(
             space,
             lexicons[0],
@@ -354,11 +356,11 @@ def _row(line: PublishedLine, method: str, result: LexiconInduction | None, note
 
 
 def _macro_rows(rows: Sequence[Mapping[str, Any]], methods: Sequence[str]) -> list[dict[str, Any]]:
-    found = []
+    macro = []
     for method in methods:
         cell = _MACRO.cell(method)
         taus = {row["line"]: row["ours"] for row in rows if row["method"] == cell["method"]}
         absent = [str(line) for line, tau in taus.items() if tau is None]
         row = _row(_MACRO, method, None, f"not computed: lines {', '.join(absent)} are missing" if absent else "")
-        found.append(row if absent else row | {"ours": macro_mean(taus.values())})
-    return found
+        macro.append(row if absent else row | {"ours": macro_mean(taus.values())})
+    return macro

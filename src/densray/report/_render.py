@@ -103,19 +103,19 @@ def _parts(headings: Sequence[str], fits: Callable[[Sequence[int]], bool], *, ke
     >>> _parts(["party", "year", "mean", "error"], lambda columns: len(columns) <= 3, keys=2)
     [[0, 1, 2], [0, 1, 3]]
     """
-    named = list(range(keys))
-    parts = [[*named]]
+    key_columns = list(range(keys))
+    parts = [[*key_columns]]
     for column in range(keys, len(headings)):
         if headings.count(headings[column]) > 1 and len(parts[-1]) > keys and parts[-1][-1] == column - 1:
             unit = [parts[-1].pop(), column]
         else:
             unit = [column]
-        for each in [unit] if fits([*named, *unit]) else [[one] for one in unit]:
-            if parts[-1] == named or fits([*parts[-1], *each]):
+        for each in [unit] if fits([*key_columns, *unit]) else [[one] for one in unit]:
+            if parts[-1] == key_columns or fits([*parts[-1], *each]):
                 parts[-1] += each
             else:
-                parts.append([*named, *each])
-    return [part for part in parts if part != named] or [named]
+                parts.append([*key_columns, *each])
+    return [part for part in parts if part != key_columns] or [key_columns]
 
 
 def _draw(table: Table, columns: Sequence[int], room: int) -> RichTable:
@@ -124,17 +124,17 @@ def _draw(table: Table, columns: Sequence[int], room: int) -> RichTable:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     headings, numeric, rows = table.headings, table.numeric(), table.shown()
     for place, width in zip(columns, _widths(table, columns, room), strict=True):
         justify: Literal["left", "right"] = "right" if numeric[place] else "left"
         heading = Text("\n".join(wrap(headings[place], width)))
-        drawn.add_column(heading, justify=justify, width=width, overflow="fold")
+        grid.add_column(heading, justify=justify, width=width, overflow="fold")
     for number, cells in enumerate(rows):
         if title := table.group_heading(number):
-            drawn.add_row(Text(title, style="italic"))
-        drawn.add_row(*(Text(cells[at], style="bold" if table.is_best(number, at) else "") for at in columns))
-    return drawn
+            grid.add_row(Text(title, style="italic"))
+        grid.add_row(*(Text(cells[at], style="bold" if table.is_best(number, at) else "") for at in columns))
+    return grid
 
 
 def _widths(table: Table, columns: Sequence[int], room: int) -> list[int]:
@@ -154,7 +154,7 @@ def _widths(table: Table, columns: Sequence[int], room: int) -> list[int]:
 def _least_widths(table: Table, columns: Sequence[int]) -> list[int]:
     """Return the minimum widths of columns: the longest name or number, or the longest word of wrapped text."""
     numeric = table.numeric()
-    found = []
+    widths = []
     for place in columns:
         words = [len(word) for word in table.headings[place].split()]
         lines = _lines(table, place)[1:]
@@ -162,8 +162,8 @@ def _least_widths(table: Table, columns: Sequence[int]) -> list[int]:
             words += map(len, lines)
         else:
             words += [min(len(word), _LONGEST_WORD) for line in lines for word in line.split()]
-        found.append(max(words, default=1))
-    return found
+        widths.append(max(words, default=1))
+    return widths
 
 
 def _lines(table: Table, place: int) -> list[str]:
@@ -210,8 +210,8 @@ def _markdown_table(table: Table) -> str:
     for number, cells in enumerate(table.shown()):
         if heading := table.group_heading(number):
             lines.append(_markdown_line([f"*{_escape(heading)}*", *[""] * (len(cells) - 1)]))
-        shown = [_escape(cell) for cell in cells]
-        lines.append(_markdown_line([f"**{c}**" if table.is_best(number, i) else c for i, c in enumerate(shown)]))
+        escaped = [_escape(cell) for cell in cells]
+        lines.append(_markdown_line([f"**{c}**" if table.is_best(number, i) else c for i, c in enumerate(escaped)]))
     title = [f"**{table.title}**", ""] if table.title else []
     notes = [line for note in table.notes for line in ("", note)]
     return "\n".join([*title, *lines, *notes])
@@ -303,7 +303,7 @@ def _html_section(section: Section, *, titled: bool = True) -> str:
     parts += [*paragraphs, *map(_html_table, tables[:first])]
     parts += [_html_figure(figure) for figure in section.figures]
     parts += [_html_table(table) for table in tables[first:]]
-    parts += [_folded(table) for table in section.tables if table.folded]
+    parts += [_html_details(table) for table in section.tables if table.folded]
     if section.citation is not None:
         parts.append(f"<h3>To cite</h3><p>{escape(section.citation.sentence)}</p>")
         bibtex = f"<pre>{escape(section.citation.bibtex)}</pre>"
@@ -314,7 +314,7 @@ def _html_section(section: Section, *, titled: bool = True) -> str:
     return "\n".join([*parts, "</section>"])
 
 
-def _folded(table: Table) -> str:
+def _html_details(table: Table) -> str:
     return f"<details><summary>{escape(table.title)}</summary>{_html_table(replace(table, title=''))}</details>"
 
 
@@ -346,9 +346,9 @@ def _html_table(table: Table) -> str:
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
     # on a phone, the inner box keeps a caption within the window while the table scrolls
     caption = f"<caption><span>{escape(table.title)}</span></caption>" if table.title else ""
-    named = escape(table.title or "table", quote=True)
+    label = escape(table.title or "table", quote=True)
     # a box that may scroll can be reached with the keyboard
-    reached = f' tabindex="0" role="region" aria-label="{named}"' if len(table.headings) > _FEW_COLUMNS else ""
+    reached = f' tabindex="0" role="region" aria-label="{label}"' if len(table.headings) > _FEW_COLUMNS else ""
     return (
         f'<div class="table"{reached}><table{kind}>{caption}<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>{notes}"
@@ -378,6 +378,6 @@ _UNBROKEN = re.compile(r"\[[-−+\d.,]+, [-−+\d.,]+\]|^row [\d,]+$")
 
 def _html_cell(table: Table, row: int, column: int, text: str, kind: str, *, named: bool) -> str:
     """Return a cell; a `named` one has its heading, which blocks show on a phone."""
-    shown = _UNBROKEN.sub(lambda found: f'<span class="unbroken">{found[0]}</span>', escape(text))
+    content = _UNBROKEN.sub(lambda match: f'<span class="unbroken">{match[0]}</span>', escape(text))
     heading = f' data-heading="{escape(table.headings[column], quote=True)}"' if named and column else ""
-    return f"<td{kind}{heading}>" + (f"<strong>{shown}</strong>" if table.is_best(row, column) else shown) + "</td>"
+    return f"<td{kind}{heading}>" + (f"<strong>{content}</strong>" if table.is_best(row, column) else content) + "</td>"

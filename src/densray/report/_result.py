@@ -235,7 +235,9 @@ class Provenance:
     def unused_lines(self) -> list[str]:
         """Return one line for each reason why words were not used, and one for parts of an interrupted run."""
         reasons = [("words missing", self.words_missing)]
-        reasons += [(_SET_ASIDE.get(why, f"words {why}"), words) for why, words in self.words_set_aside.items()]
+        reasons += [
+            (_SET_ASIDE.get(reason, f"words {reason}"), words) for reason, words in self.words_set_aside.items()
+        ]
         lines = [f"{what}: {_some(words)}" for what, words in reasons if words]
         resumed = self.parts_resumed
         return [*lines, *([f"parts taken from an interrupted run: {resumed}"] if resumed else [])]
@@ -246,7 +248,10 @@ class Provenance:
             *((f"{each.role}: {each.name}", _describe(each)) for each in self.inputs),
             ("rows used", self.words_used),
             ("words missing", None if self.words_used is None else _some(self.words_missing)),
-            *((_SET_ASIDE.get(why, f"words {why}"), _some(words)) for why, words in self.words_set_aside.items()),
+            *(
+                (_SET_ASIDE.get(reason, f"words {reason}"), _some(words))
+                for reason, words in self.words_set_aside.items()
+            ),
             ("method", self.method),
             ("seed", None if self.seed is None else str(self.seed)),
             ("started", self.started),

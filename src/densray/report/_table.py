@@ -143,10 +143,10 @@ def show_estimate(
     >>> show_estimate(0.674, 0.486, 0.77), show_estimate(-0.01, -0.02, 0.01, 2), show_estimate(0.5, None, None)
     ('0.674 [0.486, 0.770]', '−0.01 [−0.02, 0.01]', '0.500')
     """
-    shown = show_number(value, decimals)
+    estimate = show_number(value, decimals)
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        return shown
-    return f"{shown} [{show_number(low, decimals, marks=marks)}, {show_number(high, decimals, marks=marks)}]"
+        return estimate
+    return f"{estimate} [{show_number(low, decimals, marks=marks)}, {show_number(high, decimals, marks=marks)}]"
 
 
 def show_p(value: float | None) -> str:

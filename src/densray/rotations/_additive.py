@@ -81,9 +81,9 @@ class AdditiveRotation(Rotation):
         X, values, weight = drop_weightless(X, values, weight)
         values = float64_like(values, X) if is_foreign(X) or is_foreign(values) else values
         moments = checked_moments(X, lambda: moments_of_labels(X, values, weight, self.moment_parts))
-        known = getattr(self, "moments_", None)
-        if known is not None:
-            moments = merge_moments(known, moments, self.moment_parts)
+        earlier = getattr(self, "moments_", None)
+        if earlier is not None:
+            moments = merge_moments(earlier, moments, self.moment_parts)
         return self._refresh(moments, max(getattr(self, "_rounding", 0.0), rounding_of(X)))
 
     def merge(self, other: Self) -> Self:

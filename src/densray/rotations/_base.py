@@ -91,8 +91,8 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             return mapped
         rows = self._check_fitted_rows(X)
         axes = move(self.components_, rows).T
-        found: AnyRows = _map_checked(rows, lambda part: part @ axes, int(axes.shape[1]))
-        return found
+        coordinates: AnyRows = _map_checked(rows, lambda part: part @ axes, int(axes.shape[1]))
+        return coordinates
 
     def decision_function(self, X: Array) -> Array:
         """Return the coordinate of each row on axis 0, higher for the higher label.
@@ -123,8 +123,8 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if xp is np and Z.dtype.kind != "f":
             Z = Z.astype(np.float64)
         axes = move(self.components_, Z)
-        found: AnyRows = _map_checked(Z, lambda part: part @ axes, int(axes.shape[1]))
-        return found
+        vectors: AnyRows = _map_checked(Z, lambda part: part @ axes, int(axes.shape[1]))
+        return vectors
 
     def erase(self, X: AnyRows, n_axes: int = 1, *, strength: float = 1.0) -> AnyRows:
         """Return `X` without the concept, in the original coordinates.
@@ -142,8 +142,8 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             return mapped
         rows = self._check_fitted_rows(X)
         erasure = AffineMap.of(self, n_axes)
-        found: AnyRows = _map_checked(rows, lambda part: erasure.apply(part, strength=strength), int(rows.shape[1]))
-        return found
+        vectors: AnyRows = _map_checked(rows, lambda part: erasure.apply(part, strength=strength), int(rows.shape[1]))
+        return vectors
 
     def score(self, X: Array, y: Array, *, groups: Array | None = None) -> float:
         """Return Kendall's τ-b between the labels and the coordinate on axis 0.
@@ -184,21 +184,21 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _count_axes(self, n_rows: int | None, width: int) -> int | None:
         """Return the requested number of axes (None: all), checked against the data; `n_rows` may be unknown."""
-        asked = self.n_components
-        if asked is None:
+        count = self.n_components
+        if count is None:
             return None
-        if not isinstance(asked, int | np.integer) or isinstance(asked, bool) or not 1 <= asked <= width:
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or not 1 <= count <= width:
             raise DensRayError(
-                Argument("n_components", asked),
+                Argument("n_components", count),
                 f" is given; a whole number from 1 to {width}, the width of the vectors, or None (all axes) is needed.",
             )
-        if n_rows is not None and asked > n_rows:
+        if n_rows is not None and count > n_rows:
             raise DensRayError(
-                Argument("n_components", asked),
+                Argument("n_components", count),
                 f" is given for {n_rows} rows; at least as many rows as axes are needed.",
                 Advice(" Use ", Argument("n_components"), f" <= {n_rows}, or None for a full basis."),
             )
-        return int(asked)
+        return int(count)
 
 
 def _map_checked(X: Array, act: Callable[[Array], Array], width: int) -> Array:
@@ -206,17 +206,17 @@ def _map_checked(X: Array, act: Callable[[Array], Array], width: int) -> Array:
 
     On a device, only the first column of the result is checked: a row that is not finite gives a result that is not.
     """
-    return map_rows(X, act, width, check=lambda made, block: _check_made(X, made, block))
+    return map_rows(X, act, width, check=lambda output, block: _check_output(X, output, block))
 
 
-def _check_made(X: Array, made: Array, block: slice) -> None:
+def _check_output(X: Array, output: Array, block: slice) -> None:
     """Raise if a computed row is not finite, and name the input row if that is not finite either."""
     xp = namespace(X)
-    if xp is np or not made.shape[1]:
+    if xp is np or not output.shape[1]:
         return  # NumPy products may skip factors multiplied by zero: the rows themselves were checked
-    column = made[:, 0]
+    column = output[:, 0]
     if bool(xp.all(xp.isfinite(column))):
         return
     check_finite(X)
     row = block.start + int(xp.nonzero(~xp.isfinite(column))[0][0])
-    raise VectorError(f"row {row} of X is too large: its coordinates overflow {type_name(made)}. Scale the vectors.")
+    raise VectorError(f"row {row} of X is too large: its coordinates overflow {type_name(output)}. Scale the vectors.")

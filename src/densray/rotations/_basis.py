@@ -71,10 +71,10 @@ def repeat_in_complement(
     axes = np.empty((0, X.shape[1]))
     for _ in range(count):
         basis = complete_basis(axes)[len(axes) :] if len(axes) else None
-        found = find(X) if basis is None else find(product(X, move(basis, X).T))
-        if found is None:
+        direction = find(X) if basis is None else find(product(X, move(basis, X).T))
+        if direction is None:
             return axes
-        axis = found if basis is None else found @ basis
+        axis = direction if basis is None else direction @ basis
         axis = axis - (axes @ axis) @ axes  # remove rounding, so that axes are orthogonal to the last digit
         axes = np.vstack([axes, axis / np.linalg.norm(axis)])
     return axes

@@ -215,11 +215,11 @@ class Densifier(Rotation):
         rows, basis = _in_row_space(X, weight) if few else (X, None)  # other directions do not change the objective
         objective = self._objective(rows, labels, weight)
         starts = self._starts(rows, labels, weight)
-        found = [ascend(objective, q, max_iter=self.max_iter, tol=self.tol) for q in starts]
-        found.sort(key=lambda each: -each[1])
-        best, value, self.n_iter_, converged = found[0]
+        optima = [ascend(objective, q, max_iter=self.max_iter, tol=self.tol) for q in starts]
+        optima.sort(key=lambda each: -each[1])
+        best, value, self.n_iter_, converged = optima[0]
         if few:
-            polished = [polish(objective, q) for q, *_ in found[:POLISHED_AXES]]
+            polished = [polish(objective, q) for q, *_ in optima[:POLISHED_AXES]]
             best, value = max(polished, key=lambda each: each[1])
         self.loss_history_ = np.append(self.loss_history_, -value)
         if not converged:
@@ -259,9 +259,9 @@ class Densifier(Rotation):
         return starts
 
     def _objective(self, X: Array, labels: Labels, weight: Array) -> SpreadObjective:
-        return SpreadObjective(X, self._centered(labels, weight), self._pair_weights(labels, weight), weight)
+        return SpreadObjective(X, self._center(labels, weight), self._pair_weights(labels, weight), weight)
 
-    def _centered(self, labels: Labels, weight: Array) -> Labels:
+    def _center(self, labels: Labels, weight: Array) -> Labels:
         if labels.is_binary or not self.center_labels:
             return labels
         return Labels(labels.values - weight @ labels.values / weight.sum(), None)
@@ -284,7 +284,7 @@ class Densifier(Rotation):
         weight = np.ones(X.shape[0]) if weight is None else to_host(weight).astype(np.float64)
         parts = []
         for (rows, labels), count in zip(signals, counts, strict=True):
-            centred = self._centered(labels, weight[rows])
+            centred = self._center(labels, weight[rows])
             parts.append(Signal(rows, centred, self._pair_weights(centred, weight[rows]), weight[rows], count))
         descent = PairDescent(
             X,
@@ -311,8 +311,8 @@ class Densifier(Rotation):
         return axes
 
     def _axes_of_signals(self, n_signals: int, width: int) -> list[int]:
-        asked = 1 if self.n_components is None else self.n_components
-        counts = list(asked) if isinstance(asked, list | tuple | np.ndarray) else [asked] * n_signals
+        requested = 1 if self.n_components is None else self.n_components
+        counts = list(requested) if isinstance(requested, list | tuple | np.ndarray) else [requested] * n_signals
         whole = all(isinstance(count, int | np.integer) and not isinstance(count, bool) for count in counts)
         if len(counts) != n_signals or not whole or min(counts) < 1 or sum(counts) > width:
             raise DensRayError(
@@ -323,16 +323,18 @@ class Densifier(Rotation):
         return [int(count) for count in counts]
 
     def _check_parameters(self) -> None:
-        for name, known in (("solver", SOLVERS), ("orthogonalization", tuple(ORTHOGONALIZATIONS))):
+        for name, choices in (("solver", SOLVERS), ("orthogonalization", tuple(ORTHOGONALIZATIONS))):
             value = getattr(self, name)
-            if value not in known:
-                raise DensRayError(Argument(name, value), f" is given; one of {', '.join(map(repr, known))} is needed.")
+            if value not in choices:
+                raise DensRayError(
+                    Argument(name, value), f" is given; one of {', '.join(map(repr, choices))} is needed."
+                )
         for name, kind in (("batch_size", int), ("max_iter", int), ("learning_rate", float), ("tol", float)):
             value = getattr(self, name)
             number = isinstance(value, int | np.integer) or (kind is float and isinstance(value, float | np.floating))
             if not number or isinstance(value, bool) or value < 0 or (value == 0 and name != "tol"):
-                needed = "a whole number above 0" if kind is int else "a number above 0"
-                raise DensRayError(Argument(name, value), f" is given; {needed} is needed.")
+                requirement = "a whole number above 0" if kind is int else "a number above 0"
+                raise DensRayError(Argument(name, value), f" is given; {requirement} is needed.")
 
 
 def _in_row_space(

@@ -149,8 +149,8 @@ def _pairs(objective: SpreadObjective) -> tuple[Matrix, Vector]:
     else:
         counts = np.where(values[v] != values[w], objective.weights.unlike, -objective.weights.like)
     differences = X[v] - X[w]
-    apart = np.any(differences != 0.0, axis=1)  # copies of a row have equal scores on every axis
-    return differences[apart], (2.0 * counts * weight[v] * weight[w])[apart]
+    differs = np.any(differences != 0.0, axis=1)  # copies of a row have equal scores on every axis
+    return differences[differs], (2.0 * counts * weight[v] * weight[w])[differs]
 
 
 def _climb_smoothed(P: Matrix, c: Vector, q: Vector) -> Vector:
@@ -313,8 +313,8 @@ class PairDescent:
         weight = signal.row_weight[rows]
         if np.all(weight == weight[0]):
             return rows[random.randint(rows.size, size=self.batch_size)]
-        chosen: NDArray[np.intp] = random.choice(rows, size=self.batch_size, p=weight / weight.sum())
-        return chosen
+        sample: NDArray[np.intp] = random.choice(rows, size=self.batch_size, p=weight / weight.sum())
+        return sample
 
 
 def _tangent(gradient: Matrix, Q: Matrix) -> Matrix:

@@ -58,9 +58,9 @@ def leading_eigenvectors(
         raise VectorError("products of the rows of X overflow. Scale the vectors, e.g. to unit length.")
     tolerance = 8.0 * rounding * np.sqrt(width) * norm
     if count == 1 and width > NARROW:
-        found = lanczos(A, toward)
-        if found is not None and abs(found[0]) > tolerance:
-            return Eigenvectors(np.array([found[0]]), found[1][None, :], int(found[0] > tolerance))
+        leading = lanczos(A, toward)
+        if leading is not None and abs(leading[0]) > tolerance:
+            return Eigenvectors(np.array([leading[0]]), leading[1][None, :], int(leading[0] > tolerance))
     if count <= width // 4 and xp is np:  # for few axes, a partial decomposition is faster
         values, vectors = eigh(A, subset_by_index=(width - count, width - 1))
         if np.all(np.abs(values) > tolerance):
@@ -94,19 +94,19 @@ def lanczos(A: Array, toward: NDArray[np.float64] | None = None) -> tuple[float,
     steps = min(LANCZOS_STEPS, width // 16) if is_foreign(A) else min(LANCZOS_STEPS, width - 1)
     basis = xp.zeros((steps + 1, width), dtype=xp.float64, device=A.device)
     basis[0, :] = array_on(start / np.linalg.norm(start), A, dtype=xp.float64)
-    known, diagonal, beside = basis[:1, :], [], []
+    subspace, diagonal, off_diagonal = basis[:1, :], [], []
     for step in range(steps):
-        image, along = _less_along(A @ basis[step, :], known)
-        if not is_foreign(A):  # orthogonalise once more, in case the image nearly lies in the known subspace
-            image, _ = _less_along(image, known)  # on a device each operation has a cost: the residual decides
+        image, along = _less_along(A @ basis[step, :], subspace)
+        if not is_foreign(A):  # orthogonalise once more, in case the image nearly lies in the subspace
+            image, _ = _less_along(image, subspace)  # on a device each operation has a cost: the residual decides
         length = xp.linalg.vector_norm(image) + TINY
         diagonal.append(along[step])
-        beside.append(length)
+        off_diagonal.append(length)
         basis[step + 1, :] = image / length
-        known = basis[: step + 2, :]
+        subspace = basis[: step + 2, :]
         if (step + 1) % LANCZOS_ROUND and step + 1 < steps:
             continue
-        on, off = to_host(xp.stack([*diagonal, *beside])).reshape(2, -1)  # one transfer from the device
+        on, off = to_host(xp.stack([*diagonal, *off_diagonal])).reshape(2, -1)  # one transfer from the device
         ends = np.flatnonzero(off <= INVARIANT * max(np.abs(on).max(), off.max()))
         count = int(ends[0]) + 1 if ends.size else len(on)
         values, vectors = eigh_tridiagonal(on[:count], off[: count - 1])
@@ -114,11 +114,11 @@ def lanczos(A: Array, toward: NDArray[np.float64] | None = None) -> tuple[float,
         residual = abs(float(off[count - 1] * vectors[-1, -1]))
         if residual > max(1e-11 * gap, 4e-15 * size):
             continue
-        found = array_on(vectors[:, -1].copy(), A, dtype=xp.float64) @ known[:count, :]
-        apart = float(xp.linalg.vector_norm(A @ found - float(values[-1]) * found))
-        axis = to_host(found)
+        vector = array_on(vectors[:, -1].copy(), A, dtype=xp.float64) @ subspace[:count, :]
+        error = float(xp.linalg.vector_norm(A @ vector - float(values[-1]) * vector))
+        axis = to_host(vector)
         length = float(np.linalg.norm(axis))
-        if abs(length - 1.0) < 1e-8 and apart <= max(1e-9 * gap, 1e-12 * size):
+        if abs(length - 1.0) < 1e-8 and error <= max(1e-9 * gap, 1e-12 * size):
             return float(values[-1]), axis / length
     return None
 

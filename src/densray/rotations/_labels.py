@@ -187,10 +187,10 @@ def _as_numbers(labels: NDArray[Any]) -> NDArray[np.float64] | None:
     return numbers
 
 
-def _check_length(given: int, needed: int) -> None:
-    if given != needed:
+def _check_length(n_labels: int, n_rows: int) -> None:
+    if n_labels != n_rows:
         raise LabelError(
-            f"Found input variables with inconsistent numbers of samples: {needed} rows of vectors, {given} labels. "
+            f"Found input variables with inconsistent numbers of samples: {n_rows} rows of vectors, {n_labels} labels. "
             "Pass one label per row."
         )
 

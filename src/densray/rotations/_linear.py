@@ -302,9 +302,9 @@ def _near_origin(X: NDArray[Any]) -> NDArray[Any]:
 def _coefficients_of(model: Any, width: int) -> NDArray[np.float64]:
     coefficients = getattr(model, "coef_", None)
     if coefficients is None or np.size(coefficients) != width:
-        found = "none" if coefficients is None else f"shape {np.shape(coefficients)}"
+        shape = "none" if coefficients is None else f"shape {np.shape(coefficients)}"
         raise DensRayError(
-            f"{type(model).__name__} has no single normal vector after fit (coef_: {found}; {width} numbers are "
+            f"{type(model).__name__} has no single normal vector after fit (coef_: {shape}; {width} numbers are "
             "needed). Use a linear estimator of one target."
         )
     return np.asarray(coefficients, dtype=np.float64).ravel()

@@ -89,8 +89,8 @@ def ridge_direction(
         basis = _row_space(X)
         if basis is not None:
             rows, axes = basis
-            found, penalty = ridge_direction(rows, values, weight, two_classes=two_classes, groups=groups)
-            return to_host(axes) @ found, penalty
+            direction, penalty = ridge_direction(rows, values, weight, two_classes=two_classes, groups=groups)
+            return to_host(axes) @ direction, penalty
     xp = namespace(X)
     targets = xp.astype(values, xp.float64)
     weights = xp.ones_like(targets) if weight is None else xp.astype(weight, xp.float64)

@@ -150,9 +150,9 @@ def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDAr
 
 
 def _check_shape(estimator: Any, X: Array, *, reset: bool, fewest: int) -> None:
-    xp, given = namespace(X), given_rows(X)
-    if given.ndim != 2:
-        raise VectorError(f"X has shape {tuple(given.shape)}; one vector per row is needed. Reshape it to 2-D.")
+    xp, rows = namespace(X), given_rows(X)
+    if rows.ndim != 2:
+        raise VectorError(f"X has shape {tuple(rows.shape)}; one vector per row is needed. Reshape it to 2-D.")
     if X.dtype not in (xp.float32, xp.float64):
         raise VectorError(f"X is {X.dtype}; float16, bfloat16, float32 or float64 is needed. Convert it first.")
     if X.shape[1] == 0:
@@ -280,8 +280,8 @@ def check_weights(sample_weight: object, X: Array) -> Array | None:
     check_unmasked(sample_weight, "sample_weight", VectorError)
     xp = namespace(X)
     try:
-        if xp.isdtype((given := array_on(sample_weight, X)).dtype, "complex floating"):
-            raise TypeError(f"{given.dtype}")
+        if xp.isdtype((weights := array_on(sample_weight, X)).dtype, "complex floating"):
+            raise TypeError(f"{weights.dtype}")
         weight = array_on(sample_weight, X, dtype=xp.float64)
     except (TypeError, ValueError) as error:
         raise VectorError(

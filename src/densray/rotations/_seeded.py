@@ -179,10 +179,10 @@ def _without_each(
     if groups is None:
         leverage = share[:, None] * ((U * U) @ kept + (root**2 / total)[:, None])
         return np.asarray(residuals / np.maximum(1.0 - leverage, 1e-8)[:, None, :])
-    found = np.empty_like(residuals)
+    held_out_residuals = np.empty_like(residuals)
     for group in np.unique(groups):
         rows = np.flatnonzero(groups == group)
         hat = np.einsum("ir,rp,jr->pij", U[rows], kept, U[rows]) + np.outer(root[rows], root[rows]) / total
         left = np.eye(len(rows)) - hat + 1e-9 * np.eye(len(rows))
-        found[rows] = np.moveaxis(np.linalg.solve(left, np.moveaxis(residuals[rows], 2, 0)), 0, 2)
-    return found
+        held_out_residuals[rows] = np.moveaxis(np.linalg.solve(left, np.moveaxis(residuals[rows], 2, 0)), 0, 2)
+    return held_out_residuals

@@ -267,9 +267,9 @@ def _column(values: Any, X: Any, name: str) -> Column:
     return values
 
 
-def _check_length(given: int, needed: int, name: str) -> None:
-    if given != needed:
-        raise LabelError(f"{needed:,} rows of vectors, but {name} has {given:,} values. Pass one per row.")
+def _check_length(n_values: int, n_rows: int, name: str) -> None:
+    if n_values != n_rows:
+        raise LabelError(f"{n_rows:,} rows of vectors, but {name} has {n_values:,} values. Pass one per row.")
 
 
 def _reduce(parts: list[Any], merge: Callable[[list[Any]], Any]) -> Any:

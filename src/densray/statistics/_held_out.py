@@ -73,9 +73,9 @@ def held_out_scores(
         return _training_axes(rotation, rows, folds != number, n_axes)
 
     with ignored_warnings(SignalWarning):  # axes without signal are measured on purpose
-        found = map_parallel(find, list(numbers), progress=progress)
+        axes_without = map_parallel(find, list(numbers), progress=progress)
     scores = np.empty((len(rows), n_axes))
-    for number, axes in zip(numbers, found, strict=True):
+    for number, axes in zip(numbers, axes_without, strict=True):
         test = folds == number
         origin = rows.X[~test].mean(axis=0, dtype=np.float64)
         scores[test] = (rows.X[test] - origin) @ axes.T

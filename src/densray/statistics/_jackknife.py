@@ -204,10 +204,12 @@ def find_seed_angle(tangent: Matrix, level: float = 0.95) -> SeedAngle:
     from scipy.stats import f as f_distribution
 
     n = len(tangent)
-    trace, freedom, known = _error_squares(tangent)
+    trace, freedom, trace_freedom = _error_squares(tangent)
     if trace == 0.0:
         return SeedAngle(0.0, 0.0, n)
-    median, upper = (_degrees(trace * float(f_distribution.ppf(share, freedom, known))) for share in (0.5, level))
+    median, upper = (
+        _degrees(trace * float(f_distribution.ppf(share, freedom, trace_freedom))) for share in (0.5, level)
+    )
     return SeedAngle(median, upper, n)
 
 
@@ -223,9 +225,9 @@ def find_score_freedom(deviations: Matrix, axis: Matrix, background: NDArray[np.
         return ScoreFreedom(1.0, 1.0, 1.0)
     # an axis has no scale: a change that multiplies all scores by one factor is not an error
     factors = changes @ scores / variance
-    trace, freedom, known = _error_squares(changes - np.outer(factors, scores))
+    trace, freedom, trace_freedom = _error_squares(changes - np.outer(factors, scores))
     along = float(factors @ factors) * variance / trace if trace > 0.0 else 0.0
-    return ScoreFreedom(freedom, known, along)
+    return ScoreFreedom(freedom, trace_freedom, along)
 
 
 def _error_squares(deviations: Matrix) -> tuple[float, float, float]:
@@ -239,8 +241,8 @@ def _error_squares(deviations: Matrix) -> tuple[float, float, float]:
     products = deviations.T @ deviations if tall else deviations @ deviations.T  # both have the same sum of squares
     squared = (float(np.sum(products**2)) - float(own @ own)) * n / max(n - 1, 1)
     freedom = trace**2 / min(max(squared, trace**2 / n**2), trace**2)
-    known = 2.0 * trace**2 / max(n * float(own.var(ddof=1)), trace**2 / 1e6) if n > 1 else 1.0
-    return trace, freedom, known
+    trace_freedom = 2.0 * trace**2 / max(n * float(own.var(ddof=1)), trace**2 / 1e6) if n > 1 else 1.0
+    return trace, freedom, trace_freedom
 
 
 def _degrees(squared_sine: float) -> float:
@@ -283,8 +285,8 @@ def directions_without(rows: Rows, penalty: float | None, *, per_row: bool = Fal
         own, kept = rotated[group], n - len(group)
         if penalty is None:
             # Σ (l - l̄)(x - x̄) of the others: their mean difference times the scatter of their labels
-            lost, mean = targets[group].sum(), -own.sum(axis=0) / kept
-            directions[number] = (covariance - targets[group] @ own + lost * mean) / shares[number]
+            own_sum, mean = targets[group].sum(), -own.sum(axis=0) / kept
+            directions[number] = (covariance - targets[group] @ own + own_sum * mean) / shares[number]
             continue
         shrunk = 1.0 / (eigenvalues + penalty * (shares[number] if per_row else 1.0))
         every = covariance * shrunk
@@ -393,10 +395,10 @@ def axes_without_each(
         return unit_rows(directions_without(rows, penalty)[1])[group_of]
     urgent = list(dict.fromkeys(group_of[first].tolist()))[:max_refits]
     kept = {number: np.setdiff1d(np.arange(len(rows)), members[number]) for number in urgent}
-    chosen = [number for number in urgent if np.ptp(rows.y[kept[number]]) > 0.0]
-    refitted = map_parallel(lambda number: refit(rotation, rows.take(kept[number])), chosen, progress=progress)
+    numbers = [number for number in urgent if np.ptp(rows.y[kept[number]]) > 0.0]
+    refitted = map_parallel(lambda number: refit(rotation, rows.take(kept[number])), numbers, progress=progress)
     axes = np.full((len(members), rows.width), np.nan)
-    axes[chosen] = np.reshape(refitted, (len(chosen), rows.width))
+    axes[numbers] = np.reshape(refitted, (len(numbers), rows.width))
     return np.asarray(axes[group_of])
 
 

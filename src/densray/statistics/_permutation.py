@@ -131,7 +131,7 @@ def _by_products(
         LinearFold(X, folds == number, ridge=ridge, two_classes=classes, standardize=rotation.standardize)
         for number in np.unique(folds)
     ]
-    found = []
+    statistics = []
     for start in range(0, every.shape[1], PERMUTATIONS_AT_ONCE):
         if progress is not None:
             progress(start, every.shape[1])
@@ -139,8 +139,8 @@ def _by_products(
         scores = np.empty_like(labels)
         for part in parts:
             scores[part.test] = part.scores(labels[~part.test])
-        found.append(_correlations(rankdata(scores, axis=0), rankdata(labels, axis=0)))
-    return np.concatenate(found)
+        statistics.append(_correlations(rankdata(scores, axis=0), rankdata(labels, axis=0)))
+    return np.concatenate(statistics)
 
 
 def _unlabelled_folds(rows: Rows, most: int, random: np.random.Generator) -> NDArray[np.int64]:
@@ -228,7 +228,7 @@ class LinearFold:
     def _ridge_axes(self, covariance: Matrix, centred: Matrix) -> Matrix:
         rotated = self.vectors.T @ covariance
         total = np.einsum("ij,ij->j", centred, centred)
-        best, chosen = np.full(total.shape, np.inf), np.zeros_like(rotated)
+        best, axes = np.full(total.shape, np.inf), np.zeros_like(rotated)
         count, tiny = len(centred), np.finfo(np.float64).tiny
         penalties = RIDGE_PENALTIES * (np.sum(self.eigenvalues) / count)
         for penalty, prior in zip(penalties, log_prior(two_classes=self.two_classes), strict=True):
@@ -240,8 +240,8 @@ class LinearFold:
             error = 0.5 * count * np.log(np.maximum(residual, tiny) / freedom**2) - prior
             better = error < best
             best = np.where(better, error, best)
-            chosen = np.where(better, rotated * shrunk[:, None], chosen)
-        return np.asarray(self.vectors @ chosen)
+            axes = np.where(better, rotated * shrunk[:, None], axes)
+        return np.asarray(self.vectors @ axes)
 
 
 def _correlations(scores: Matrix, labels: Matrix) -> Matrix:
@@ -257,9 +257,9 @@ def _sample(rows: Rows, random: np.random.Generator) -> Rows:
         return rows
     if rows.groups is not None:  # whole groups
         members = rows.members
-        drawn = [members[unit] for unit in random.permutation(len(members)).tolist()]
-        enough = int(np.searchsorted(np.cumsum([len(group) for group in drawn]), SAMPLED_ROWS)) + 1
-        return rows.take(np.sort(np.concatenate(drawn[:enough])))
+        units = [members[unit] for unit in random.permutation(len(members)).tolist()]
+        enough = int(np.searchsorted(np.cumsum([len(group) for group in units]), SAMPLED_ROWS)) + 1
+        return rows.take(np.sort(np.concatenate(units[:enough])))
     shuffled = random.permutation(len(rows))
     order = shuffled[np.argsort(rows.y[shuffled], kind="stable")]
     places = np.floor((np.arange(SAMPLED_ROWS) + 0.5) * len(rows) / SAMPLED_ROWS).astype(np.intp)

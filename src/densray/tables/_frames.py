@@ -36,26 +36,26 @@ def with_columns(table: VectorTable, columns: Columns) -> Any:
     pa = arrow()
     parts = [pa.table(dict(columns(X, usable))) for _, X, usable in table.batches([])]
     new = pa.concat_tables(parts)
-    given: Any = table.source.given if isinstance(table.source, Memory) else None
-    library = library_of(given)
+    original: Any = table.source.original if isinstance(table.source, Memory) else None
+    library = library_of(original)
     if library == "polars":
         import polars as pl
 
-        return given.with_columns(pl.DataFrame(pl.from_arrow(new)).get_columns())
+        return original.with_columns(pl.DataFrame(pl.from_arrow(new)).get_columns())
     if library == "pandas":
-        return _with_pandas_columns(given, new)
+        return _with_pandas_columns(original, new)
     whole = replace_columns(_whole(table), new)
     if library == "datasets":
-        return type(given)(whole.replace_schema_metadata(None))
+        return type(original)(whole.replace_schema_metadata(None))
     return whole
 
 
 def check_new(table: VectorTable, names: list[str]) -> None:
     """Raise if a table already has a column that would be added."""
-    taken = [name for name in names if name in table.columns]
-    if taken:
-        verb = "columns" if len(taken) > 1 else "a column"
-        raise TableError(f"{table.name} already has {verb} {name_some(taken)}. Rename or drop it first.")
+    clashes = [name for name in names if name in table.columns]
+    if clashes:
+        verb = "columns" if len(clashes) > 1 else "a column"
+        raise TableError(f"{table.name} already has {verb} {name_some(clashes)}. Rename or drop it first.")
 
 
 def replace_columns(table: Any, new: Any) -> Any:
@@ -83,19 +83,19 @@ def _whole(table: VectorTable) -> pa.Table:
 def _with_pandas_columns(frame: Any, new: Any) -> Any:
     """Return a pandas frame with new columns; a replaced column keeps its type, unless it holds integers."""
     names = {str(name): name for name in frame.columns}
-    found = frame.copy()
+    result = frame.copy()
     for name in new.schema.names:
-        column, before = new.column(name), None if name not in names else found[names[name]]
+        column, before = new.column(name), None if name not in names else result[names[name]]
         if before is None or before.dtype != object:
             dtype = None if before is None else before.dtype
             series = column.to_pandas(types_mapper=type(dtype) if hasattr(dtype, "pyarrow_dtype") else None)
-            series.index = found.index
-            found[names.get(name, name)] = series.astype(dtype) if _holds_fractions(dtype) else series
+            series.index = result.index
+            result[names.get(name, name)] = series.astype(dtype) if _holds_fractions(dtype) else series
         else:
             as_list = any(isinstance(cell, list) for cell in before)
             cells = column.to_pylist() if as_list else list(column.to_numpy())
-            found[names[name]] = type(before)(cells, index=found.index, dtype=object)
-    return found
+            result[names[name]] = type(before)(cells, index=result.index, dtype=object)
+    return result
 
 
 def _holds_fractions(dtype: Any) -> bool:

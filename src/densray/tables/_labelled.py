@@ -56,22 +56,23 @@ class LabelledTable:
     def of(cls, table: VectorTable, labels: str, *, classes: bool = False) -> LabelledTable:
         """Return a table with the labels of a column; see :meth:`VectorTable.rows` for which labels are classes."""
         check_columns(table.schema, [labels], table.name)
-        numbers, names = _numbered(table, labels, classes=classes)
-        found: LabelledTable = sort_classes(cls(table, numbers, names, labels), _order_of(table, labels))
+        numbers, names = _read_labels(table, labels, classes=classes)
+        labelled: LabelledTable = sort_classes(cls(table, numbers, names, labels), _order_of(table, labels))
         distinct = np.unique(numbers[np.isfinite(numbers)])
         if not distinct.size:
             raise LabelError(f"{table.name}: no row has a label in '{labels}'.")
         if distinct.size == 1:
             only = names[0] if names else f"{distinct[0]:g}"
             raise LabelError(
-                f"{table.name}: all {found.n_labelled:,} labelled rows have {labels} = {only}. Another label is needed."
+                f"{table.name}: all {labelled.n_labelled:,} labelled rows have {labels} = {only}. "
+                "Another label is needed."
             )
-        if names and distinct.size == found.n_labelled:
+        if names and distinct.size == labelled.n_labelled:
             raise LabelError(
-                f"{table.name}: the column '{labels}' has a different value in each of {found.n_labelled:,} rows. "
+                f"{table.name}: the column '{labels}' has a different value in each of {labelled.n_labelled:,} rows. "
                 "Every label must occur in several rows. Is this a column of names?"
             )
-        return found
+        return labelled
 
     @property
     def n_labelled(self) -> int:
@@ -95,16 +96,16 @@ class LabelledTable:
         start = 0
         for _, X, usable in self.table.batches([]):
             stop = start + len(X)
-            chosen = np.flatnonzero(usable & np.isfinite(self.y[start:stop]))
-            if chosen.size:
-                rows = X[chosen]
+            places = np.flatnonzero(usable & np.isfinite(self.y[start:stop]))
+            if places.size:
+                rows = X[places]
                 zero = np.flatnonzero(~rows.any(axis=1))
                 if zero.size:
                     raise VectorError(
-                        f"{self.table.name}, row {start + chosen[zero[0]] + 1:,}: the vector is zero and has no "
+                        f"{self.table.name}, row {start + places[zero[0]] + 1:,}: the vector is zero and has no "
                         "direction. Leave the row out."
                     )
-                yield start + chosen, unit_rows(rows) if unit else rows
+                yield start + places, unit_rows(rows) if unit else rows
             start = stop
             if progress is not None:
                 progress(start, len(self.table))
@@ -153,14 +154,14 @@ class LabelledTable:
 
     def take(self, places: NDArray[np.intp], X: NDArray[Any], names: Sequence[str]) -> Rows:
         """Return some rows, with their vectors `X`."""
-        found = Rows.from_arrays(X, self.y[places], names=names, concept=self.concept)
+        selection = Rows.from_arrays(X, self.y[places], names=names, concept=self.concept)
         unlabelled = np.setdiff1d(np.flatnonzero(~np.isfinite(self.y)), self.unusable)
         left_out = {"no label": unlabelled, "no usable vector": self.unusable}
-        left_out = {why: rows for why, rows in left_out.items() if rows.size}
+        left_out = {reason: rows for reason, rows in left_out.items() if rows.size}
         row_names = self.table.row_names() if left_out else []  # reads a column of the whole table
-        dropped = {why: tuple(row_names[row] for row in rows.tolist()) for why, rows in left_out.items()}
+        dropped = {reason: tuple(row_names[row] for row in rows.tolist()) for reason, rows in left_out.items()}
         return replace(
-            found,
+            selection,
             class_names=self.class_names,
             dropped=dropped,
             encoder=self.table.encoder,
@@ -192,8 +193,8 @@ def sample_sets(
         own = np.where(codes[labelled] < 0, codes.max() + 1 + labelled, codes[labelled])  # rows without a group
         _, members, sizes = np.unique(own, return_inverse=True, return_counts=True)
         order = random.permutation(len(sizes))
-        chosen = order[: max(int(np.searchsorted(np.cumsum(sizes[order]), n, side="right")), 1)]
-        places = labelled[np.isin(members, chosen)]
+        groups_drawn = order[: max(int(np.searchsorted(np.cumsum(sizes[order]), n, side="right")), 1)]
+        places = labelled[np.isin(members, groups_drawn)]
     X = np.empty((len(places), table.width), dtype=table.vector_columns.matrix_type)
     start, background = 0, SpreadSample(len(table), BACKGROUND_ROWS)
     for _, block, usable in table.batches([]):
@@ -211,12 +212,12 @@ def sample_sets(
     together: Any = "proposed" if groups == "proposed" and codes is None else None
     if codes is not None:
         together = [None if code < 0 else int(code) for code in codes[places].tolist()]
-    found: list[Rows] = []
+    samples: list[Rows] = []
     for each in sets:
         rows = replace(each.take(places, X, texts), background=background.vectors())
         rows = rows.grouped(together).with_equal_vectors_together()
-        found.append(rows if not found else replace(rows, X=found[0].X))
-    return tuple(found)
+        samples.append(rows if not samples else replace(rows, X=samples[0].X))
+    return tuple(samples)
 
 
 def is_large(table: VectorTable) -> bool:
@@ -224,7 +225,7 @@ def is_large(table: VectorTable) -> bool:
     return len(table) * table.width * table.vector_columns.matrix_type.itemsize > LARGEST_IN_MEMORY
 
 
-def _numbered(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+def _read_labels(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Return the labels of a column as numbers, NaN for missing ones, and the class names."""
     pa = arrow()
     dtype = named_classes(table.schema, name, pa.nulls(0, table.schema.field(name).type)).type
@@ -291,11 +292,11 @@ def _codes(table: VectorTable, name: str) -> tuple[NDArray[np.int64], list[str]]
 def _cells(table: VectorTable, name: str, places: NDArray[np.intp]) -> list[str]:
     """Return the cells of a column at some rows as texts."""
     check_columns(table.schema, [name], table.name)
-    found: list[str] = []
+    cells: list[str] = []
     start = 0
     for batch in table.source.batches([name]):
         low, high = np.searchsorted(places, [start, start + batch.num_rows])
-        chosen = batch.column(0).take(arrow().array(places[low:high] - start))
-        found += ["" if value is None else str(value) for value in chosen.to_pylist()]
+        values = batch.column(0).take(arrow().array(places[low:high] - start))
+        cells += ["" if value is None else str(value) for value in values.to_pylist()]
         start += batch.num_rows
-    return found
+    return cells

@@ -53,10 +53,10 @@ def without_quotes(column: Any) -> Any:
 
 
 def _problem(path: Path, line: int | None) -> TableError:
-    found = f"{path}: quotes join lines that have all columns."
+    problem = f"{path}: quotes join lines that have all columns."
     if line is not None:
-        found = f"{path}, line {line:,}: a quote is not closed, or is followed by text."
-    return TableError(f"{found} Double every quote inside a quoted field, or save the table as parquet.")
+        problem = f"{path}, line {line:,}: a quote is not closed, or is followed by text."
+    return TableError(f"{problem} Double every quote inside a quoted field, or save the table as parquet.")
 
 
 def _has_quotes(path: Path) -> bool:

@@ -141,8 +141,8 @@ def _rewrite_shards(
             job.count(stored[0]["rows"], stored[0]["skipped"])
         else:
             open_shards[shard] = run
-    for shard, written in _write_shards(job, list(open_shards), folder, cluster, overwrite=overwrite):
-        open_shards[shard].store("shard", written)
+    for shard, counts in _write_shards(job, list(open_shards), folder, cluster, overwrite=overwrite):
+        open_shards[shard].store("shard", counts)
     journal.clear()
     return RewrittenTable(folder, job.done, job.skipped, len(source.shards), journal.n_reused)
 
@@ -155,16 +155,16 @@ def _write_shards(
         for shard in shards:
             yield shard, _write_shard(job, shard, folder / shard.name, overwrite)
         return
-    with _connected(cluster) as client:
+    with _open_client(cluster) as client:
         distributed = load_extra("distributed", "A cluster needs", extra="dask")
         sent = _Job(job.table, job.columns, job.drop, None)
         futures = [
             client.submit(_write_shard, sent, shard, folder / shard.name, overwrite, pure=False) for shard in shards
         ]
         places = {future.key: shard for future, shard in zip(futures, shards, strict=True)}
-        for future, written in distributed.as_completed(futures, with_results=True):
-            job.count(written["rows"], written["skipped"])
-            yield places[future.key], written
+        for future, counts in distributed.as_completed(futures, with_results=True):
+            job.count(counts["rows"], counts["skipped"])
+            yield places[future.key], counts
 
 
 def _write_shard(job: _Job, shard: Path, target: Path, overwrite: bool) -> dict[str, int]:
@@ -179,7 +179,7 @@ def _write_shard(job: _Job, shard: Path, target: Path, overwrite: bool) -> dict[
 
 
 @contextmanager
-def _connected(cluster: Any) -> Iterator[Any]:
+def _open_client(cluster: Any) -> Iterator[Any]:
     """Give a client of a Dask cluster: the given one, one at an address, or one on this machine (``"local"``)."""
     if not isinstance(cluster, str):
         yield cluster
@@ -214,13 +214,13 @@ class _Job:
         pa, vectors = arrow(), self.table.vector_columns.names
         empty = pa.RecordBatch.from_pylist([], schema=self.table.schema)
         nothing = np.empty((0, self.table.width), dtype=self.table.vector_columns.matrix_type)
-        schema = self._changed(empty, nothing, np.empty(0, dtype=bool)).schema
+        schema = self._rewrite_batch(empty, nothing, np.empty(0, dtype=bool)).schema
         with _WRITERS[kind](path, schema, vectors) as write:
             for batch, X, usable in self.table.batches(batches=batches, start=start):
-                write(self._changed(batch, X, usable))
+                write(self._rewrite_batch(batch, X, usable))
                 self.count(len(X), int((~usable).sum()))
 
-    def _changed(self, batch: Any, X: Any, usable: Any) -> pa.RecordBatch:
+    def _rewrite_batch(self, batch: Any, X: Any, usable: Any) -> pa.RecordBatch:
         new = arrow().RecordBatch.from_pydict(dict(self.columns(X, usable)))
         changed = replace_columns(batch, new)
         kept = changed.select([name for name in changed.schema.names if name not in self.drop])

@@ -57,15 +57,15 @@ class Memory:
 
     Parameters
     ----------
-    given : object
-        The original object: a frame, a relation, a data set.
+    original : object
+        The object of the caller: a frame, a relation, a data set.
     table : pyarrow.Table
         The same rows in Arrow.
     name : str
     """
 
-    def __init__(self, given: Any, table: pa.Table, name: str) -> None:
-        self.given, self.table, self.name = given, table, name
+    def __init__(self, original: Any, table: pa.Table, name: str) -> None:
+        self.original, self.table, self.name = original, table, name
 
     @property
     def schema(self) -> pa.Schema:
@@ -154,9 +154,9 @@ class Files:
                 with _open_parquet(shard) as file:
                     yield from file.iter_batches(n_rows, columns=None if columns is None else list(columns))
             elif self.kind == "arrow":
-                yield from _sliced(_open_arrow(shard), columns)
+                yield from _slice_batches(_open_arrow(shard), columns)
             else:
-                yield from _sliced(self._text.batches_of(shard), columns)
+                yield from _slice_batches(self._text.batches_of(shard), columns)
 
     def _binary_schema(self, shard: Path) -> pa.Schema:
         with reading(shard):
@@ -208,13 +208,13 @@ def _open_arrow(path: Path) -> Iterator[Any]:
                 yield file.get_batch(number)
 
 
-def _sliced(batches: Iterator[Any], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+def _slice_batches(batches: Iterator[Any], columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
     """Yield batches of bounded size with some columns; the first item is the schema."""
     next(batches)
     for batch in batches:
-        chosen = batch if columns is None else batch.select(list(columns))
+        selection = batch if columns is None else batch.select(list(columns))
         for start in range(0, batch.num_rows, BATCH_ROWS):
-            yield chosen.slice(start, BATCH_ROWS)
+            yield selection.slice(start, BATCH_ROWS)
 
 
 def kind_of_table(path: Path) -> str:
@@ -241,13 +241,13 @@ def find_shards(source: str | Path) -> list[Path]:
         return [path]
     if path.is_dir():
         return _folder(path)
-    found = sorted(Path(name) for name in glob.glob(str(source)) if Path(name).is_file())
-    if not found:
+    paths = sorted(Path(name) for name in glob.glob(str(source)) if Path(name).is_file())
+    if not paths:
         pattern = any(mark in str(source) for mark in "*?[")
         raise TableError(
             f"{source}: {'no file matches' if pattern else 'there is no such file or folder'}. Check the name."
         )
-    return found
+    return paths
 
 
 def _folder(folder: Path) -> list[Path]:
@@ -261,10 +261,10 @@ def _folder(folder: Path) -> list[Path]:
             return [
                 folder / entry["filename"] for entry in json.loads(state.read_text(encoding="utf-8"))["_data_files"]
             ]
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in KINDS and path.name[0] not in "._")
-    if not found:
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in KINDS and path.name[0] not in "._")
+    if not paths:
         raise TableError(f"{folder} has no table ({', '.join(KINDS)}). Name a folder of shards.")
-    return found
+    return paths
 
 
 def open_source(source: Any) -> Files | Memory:
@@ -275,36 +275,36 @@ def open_source(source: Any) -> Files | Memory:
     return in_memory(source)
 
 
-def in_memory(given: Any) -> Memory:
+def in_memory(source: Any) -> Memory:
     """Return an object of another library as an Arrow table, together with the object."""
-    if library_of(given) == "polars" and hasattr(given, "collect"):
-        given = given.collect()
-    return Memory(given, _to_arrow(given), f"the {type(given).__name__}")
+    if library_of(source) == "polars" and hasattr(source, "collect"):
+        source = source.collect()
+    return Memory(source, _to_arrow(source), f"the {type(source).__name__}")
 
 
-def library_of(given: Any) -> str:
+def library_of(source: Any) -> str:
     """Return the library of an object, such as ``polars``."""
-    return type(given).__module__.partition(".")[0]
+    return type(source).__module__.partition(".")[0]
 
 
-def _to_arrow(given: Any) -> pa.Table:
-    pa, library = arrow(), library_of(given)
+def _to_arrow(source: Any) -> pa.Table:
+    pa, library = arrow(), library_of(source)
     if library == "polars":
-        return plain_arrow(given)
+        return plain_arrow(source)
     if library == "pandas":
-        return _from_pandas(given)
-    keyed = getattr(given, "wv", given)
+        return _from_pandas(source)
+    keyed = getattr(source, "wv", source)
     if hasattr(keyed, "index_to_key") and hasattr(keyed, "vectors"):
         vectors = pa.FixedSizeListArray.from_arrays(pa.array(keyed.vectors.reshape(-1)), keyed.vectors.shape[1])
         return pa.table({"word": [str(key) for key in keyed.index_to_key], "vector": vectors})
     try:
-        stream = streamed(given)
+        stream = streamed(source)
         if hasattr(stream, "__arrow_c_stream__"):
             return pa.table(stream)
     except (pa.ArrowException, TypeError) as error:
-        raise TableError(f"the {type(given).__name__} cannot be read as a table ({shorten(error)}).") from error
+        raise TableError(f"the {type(source).__name__} cannot be read as a table ({shorten(error)}).") from error
     raise TableError(
-        f"a {type(given).__name__} is given; a table is a file, a folder, or an object with the Arrow C stream "
+        f"a {type(source).__name__} is given; a table is a file, a folder, or an object with the Arrow C stream "
         "interface (pyarrow, polars, pandas, DuckDB, LanceDB, datasets)."
     )
 

@@ -124,8 +124,8 @@ class VectorTable:
             Batches to use instead of all, such as those of one shard; their first row has the number `start`.
         """
         vectors = self.vector_columns
-        wanted = None if columns is None else list(dict.fromkeys([*columns, *vectors.names]))
-        for batch in self.source.batches(wanted) if batches is None else batches:
+        names = None if columns is None else list(dict.fromkeys([*columns, *vectors.names]))
+        for batch in self.source.batches(names) if batches is None else batches:
             if not batch.num_rows:
                 continue
             X, usable = vectors.matrix(batch, self.width)
@@ -234,7 +234,9 @@ class VectorTable:
             raise LabelError(f"{self.name}: no row has both a label in {name_some(labels)} and a vector.")
         texts = self.row_names() if names is None else self._texts(names)
         left_out = {"no label": ~labelled, "no usable vector": labelled & ~usable}
-        dropped = {why: tuple(texts[row] for row in np.flatnonzero(out)) for why, out in left_out.items() if out.any()}
+        dropped = {
+            reason: tuple(texts[row] for row in np.flatnonzero(out)) for reason, out in left_out.items() if out.any()
+        }
         grouping: Any = None
         if groups is not None and (groups in self.columns or groups != "proposed"):
             column = self.column(groups).to_pylist()
@@ -283,9 +285,9 @@ class VectorTable:
         for _, block, good in self.batches([]):
             stop = start + len(block)
             usable[start:stop] = good
-            chosen = labelled[start:stop] & good
-            count = int(chosen.sum())
-            X[filled : filled + count] = block[chosen]
+            rows = labelled[start:stop] & good
+            count = int(rows.sum())
+            X[filled : filled + count] = block[rows]
             background.add(start, block, good)
             start, filled = stop, filled + count
         return X[:filled], usable, None if filled == usable.sum() else background.vectors()
@@ -321,11 +323,11 @@ def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_r
         raise TableError(Argument("bad_rows", bad_rows), " is given; 'error' or 'skip' is needed.")
     if isinstance(source, VectorTable):
         return source
-    found = open_source(source)
-    columns = find_vectors(found, vectors)
-    if not len(found):
-        raise TableError(f"{found.name} has no rows.")
-    return VectorTable(found, columns, bad_rows)
+    origin = open_source(source)
+    columns = find_vectors(origin, vectors)
+    if not len(origin):
+        raise TableError(f"{origin.name} has no rows.")
+    return VectorTable(origin, columns, bad_rows)
 
 
 class SpreadSample:

@@ -142,8 +142,8 @@ def decide_kinds(columns: Mapping[str, ColumnEvidence], *, commas: bool) -> dict
     decides, 1,234 stays a text, and 1.234 is a decimal number. If some have commas and others points, both stay text.
     """
     kinds = {name: evidence.kind(commas=commas) for name, evidence in columns.items()}
-    found = set(kinds.values())
-    has_commas, has_points = bool(found & {"decimal comma", "comma list"}), bool(found & {"number", "list"})
+    present = set(kinds.values())
+    has_commas, has_points = bool(present & {"decimal comma", "comma list"}), bool(present & {"number", "list"})
     undecided = {
         "comma": "decimal comma" if has_commas and not has_points else "text",
         "grouped": "text" if has_commas else "number",

@@ -177,10 +177,10 @@ class JsonLines:
                 _check_json_numbers(shard)
                 schema = pl.scan_ndjson(_without_mark(shard), infer_schema_length=None).collect_schema()
                 # integers of more than 64 bits are identifiers
-                found = pl.DataFrame(
+                frame = pl.DataFrame(
                     schema={name: pl.String if str(kind) == "Int128" else kind for name, kind in schema.items()}
                 )
-                empty = pl.concat([empty, found], how="diagonal_relaxed")
+                empty = pl.concat([empty, frame], how="diagonal_relaxed")
                 with shard.open("rb") as file:
                     lengths.append(sum(1 for line in file if line.strip()))
         self._schema, self.lengths = empty.schema, tuple(lengths)
@@ -190,8 +190,8 @@ class JsonLines:
         import polars as pl
 
         yield self.schema
-        given = _without_mark(shard)
-        with shard.open("rb") if isinstance(given, Path) else given as file:
+        content = _without_mark(shard)
+        with shard.open("rb") if isinstance(content, Path) else content as file:
             while lines := file.readlines(_TEXT_BYTES):
                 text = b"".join(line for line in lines if line.strip())
                 if text:

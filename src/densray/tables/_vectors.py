@@ -58,8 +58,8 @@ def named_classes(schema: pa.Schema, name: str, column: Any) -> Any:
     names = _class_names(schema, name)
     if names is None or not pa.types.is_integer(column.type):
         return column
-    known = pa.compute.if_else(pa.compute.less(column, 0), pa.scalar(None, column.type), column)
-    return pa.compute.take(pa.array(names, pa.string()), known)
+    codes = pa.compute.if_else(pa.compute.less(column, 0), pa.scalar(None, column.type), column)
+    return pa.compute.take(pa.array(names, pa.string()), codes)
 
 
 def ordered_values(schema: pa.Schema, name: str, column: Any) -> list[str]:
@@ -129,7 +129,7 @@ class VectorColumns:
         """Return the length of the first vector of a batch; None if all are missing."""
         if self.declared_width is not None:
             return self.declared_width
-        lengths = arrow().compute.list_value_length(_stored(batch.column(self.names[0]))).drop_null()
+        lengths = arrow().compute.list_value_length(_storage_of(batch.column(self.names[0]))).drop_null()
         return int(lengths[0].as_py()) if len(lengths) else None
 
     def matrix(self, batch: pa.RecordBatch, width: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -151,7 +151,7 @@ class VectorColumns:
         return np.column_stack(columns).astype(self.matrix_type, copy=False), np.ones(batch.num_rows, dtype=bool)
 
     def _lists(self, batch: pa.RecordBatch, width: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        lists = _stored(batch.column(self.names[0]))
+        lists = _storage_of(batch.column(self.names[0]))
         n, compute = len(lists), arrow().compute
         if self.declared_width is None:
             lengths = compute.fill_null(compute.list_value_length(lists), -1).to_numpy(zero_copy_only=False)
@@ -202,8 +202,8 @@ class VectorColumns:
         kind = pa.LargeListArray if pa.types.is_large_list(dtype) else pa.ListArray
         offsets = np.arange(n + 1, dtype=np.int64 if kind is pa.LargeListArray else np.int32) * width
         field = pa.field(dtype.value_field.name, numbers.type)
-        made = pa.large_list(field) if kind is pa.LargeListArray else pa.list_(field)
-        return kind.from_arrays(pa.array(offsets), numbers, type=made, mask=mask)
+        list_type = pa.large_list(field) if kind is pa.LargeListArray else pa.list_(field)
+        return kind.from_arrays(pa.array(offsets), numbers, type=list_type, mask=mask)
 
 
 def find_vectors(source: Source, vectors: str | Sequence[str] | None) -> VectorColumns:
@@ -234,7 +234,7 @@ def find_vectors(source: Source, vectors: str | Sequence[str] | None) -> VectorC
             "needed, or complete numbered columns such as v0, v1, v2. Correct the table, or name the columns to use."
         )
     dtype = source.schema.field(names[0]).type
-    return VectorColumns(names, dtype) if holds_vectors(dtype) else _numbered(source, list(names))
+    return VectorColumns(names, dtype) if holds_vectors(dtype) else _numbered_columns(source, list(names))
 
 
 #: Defects of candidates for the vectors.
@@ -262,8 +262,8 @@ class _Candidate:
     def __str__(self) -> str:
         """Return the columns and the defect, as a part of a message."""
         n = len(self.names)
-        listed = f"'{self.names[0]}'" if n == 1 else f"'{self.names[0]}' to '{self.names[-1]}', {n} columns"
-        return f"{listed} ({self.defect})" if self.defect else listed
+        columns = f"'{self.names[0]}'" if n == 1 else f"'{self.names[0]}' to '{self.names[-1]}', {n} columns"
+        return f"{columns} ({self.defect})" if self.defect else columns
 
 
 def _candidates(source: Source) -> list[_Candidate]:
@@ -288,7 +288,7 @@ def _candidates(source: Source) -> list[_Candidate]:
         elif _is_number_like(item) or (_is_text(item) and _usual_cell(cells, name, _NUMBER_TEXT)):
             lists.append(_Candidate((name,), f"it holds {dtype}, not lists of numbers"))
     usable = any(not each.defect for each in lists)
-    found = lists if usable else [*lists, *tokens]
+    candidates = lists if usable else [*lists, *tokens]
     for run in runs:
         numbers = [name for name in run if is_number(types[name])]
         alike = [
@@ -299,8 +299,8 @@ def _candidates(source: Source) -> list[_Candidate]:
         if len(alike) >= (_FEWEST_BESIDE_LISTS if usable else 2):
             gaps = _gaps(run)
             defect = f"no column is numbered {gaps[0]}" if gaps else _MIXED if len(numbers) < len(run) else ""
-            found.append(_Candidate(tuple(run), defect))
-    return found
+            candidates.append(_Candidate(tuple(run), defect))
+    return candidates
 
 
 def _numbered_runs(names: Sequence[str]) -> list[list[str]]:
@@ -362,15 +362,15 @@ def _first_item(cell: Any) -> Any:
 
 def show_columns(schema: pa.Schema, *, most: int = 12) -> str:
     """Return the first columns of a schema with their types."""
-    listed = [f"{name} ({dtype})" for name, dtype in zip(schema.names, schema.types, strict=True)]
-    return ", ".join(listed[:most]) + (f" and {len(listed) - most} more" if len(listed) > most else "")
+    columns = [f"{name} ({dtype})" for name, dtype in zip(schema.names, schema.types, strict=True)]
+    return ", ".join(columns[:most]) + (f" and {len(columns) - most} more" if len(columns) > most else "")
 
 
 def _named_vectors(source: Source, vectors: str | Sequence[str]) -> VectorColumns:
     schema, where = source.schema, source.name
     if not isinstance(vectors, str):
         check_columns(schema, vectors, where)
-        return _numbered(source, list(vectors))
+        return _numbered_columns(source, list(vectors))
     if vectors in schema.names:
         dtype = schema.field(vectors).type
         if not holds_vectors(dtype):
@@ -380,10 +380,10 @@ def _named_vectors(source: Source, vectors: str | Sequence[str]) -> VectorColumn
     dimensions = [name for _, name in sorted(numbered, key=lambda pair: pair[0])]
     if len(dimensions) < 2:
         check_columns(schema, [vectors], where)
-    return _numbered(source, dimensions)
+    return _numbered_columns(source, dimensions)
 
 
-def _numbered(source: Source, names: list[str]) -> VectorColumns:
+def _numbered_columns(source: Source, names: list[str]) -> VectorColumns:
     schema = source.schema
     odd = [name for name in names if not is_number(schema.field(name).type)]
     if odd:
@@ -437,7 +437,7 @@ def bad_row_error(
     at = f"{where}, row {number + 1:,}"
     remedy = Advice(" Leave the row out, or pass ", Argument("bad_rows", "skip"), ".")
     if columns.in_lists:
-        cell = _stored(batch.column(columns.names[0]))[row].as_py()
+        cell = _storage_of(batch.column(columns.names[0]))[row].as_py()
         if cell is None:
             return RowError(f"{at}: the vector is missing.", remedy)
         if len(cell) != width:
@@ -445,5 +445,5 @@ def bad_row_error(
     return RowError(f"{at}: the vector has a number that is missing, infinite or not a number.", remedy)
 
 
-def _stored(array: Any) -> Any:
+def _storage_of(array: Any) -> Any:
     return getattr(array, "storage", array)
