@@ -138,3 +138,19 @@ class TestPage:
         assert "Items of several words" in texts(page.error)
         page.selectbox(key="setting rated_phrases").set_value("mean").run()
         assert "have the mean vector of their words" in texts(page.caption)
+
+
+class TestNotesOfReading:
+    @pytest.mark.filterwarnings("ignore::densray.errors.EncodingDetectedWarning")
+    def test_the_page_names_a_detected_encoding_and_a_first_line_of_names(self):
+        rows = "\n".join(f"{item},{rating}" for item, rating in RATED.items())
+        said = texts(upload(f"item,mean\n{rows}\ncafé,3\n".encode("cp1252")).caption)
+        assert "danger.csv is not UTF-8. It was read as cp1252. Check “café”." in said
+        assert "The first line names the columns." in said
+
+    @pytest.mark.filterwarnings("ignore::densray.errors.MissingCodeWarning")
+    def test_the_page_names_a_rating_that_may_mark_a_missing_answer(self):
+        rows = "\n".join(f"{item},{rating}" for item, rating in RATED.items())
+        said = texts(upload(f"{rows}\nfox,-99\n".encode()).caption)
+        assert "The first line was read as an item." in said
+        assert "danger.csv: 1 label is -99, far from the others" in said

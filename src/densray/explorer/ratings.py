@@ -12,7 +12,7 @@ import streamlit as st
 from densray.axes import RatingAgreement, evaluate_ratings, expected_agreement
 from densray.errors import name_some
 from densray.explorer.server import LARGEST_UPLOAD
-from densray.explorer.settings import DEFAULTS
+from densray.explorer.settings import DEFAULTS, ENCODINGS
 from densray.explorer.sidebar import show_missing
 from densray.explorer.widgets import (
     Hint,
@@ -27,11 +27,12 @@ from densray.explorer.widgets import (
     table,
     write_setting,
 )
-from densray.explorer.words import rating_columns_of_upload, ratings_of_upload
+from densray.explorer.words import encoding_note_of_upload, rating_columns_of_upload, ratings_of_upload
 from densray.explorer.workbench import ShownAxis, Step, Workbench, identity
 from densray.figures import rating_scatter
 from densray.ratings import RatingColumns, Ratings
-from densray.report import show_estimate, show_number, show_share
+from densray.report import show_estimate, show_number, show_share, typeset
+from densray.rows import missing_code_notes
 from densray.statistics import is_closed_form
 
 _COLUMNS = ("rated_items", "rated_values", "rated_errors", "rated_by")
@@ -100,6 +101,8 @@ def show_ratings(bench: Workbench, shown: ShownAxis, name: str) -> RatingFile | 
         return None
     with complain():
         ratings = bench.recall(("ratings", *file.key[:-1]), file.read)
+        for note in missing_code_notes(ratings.values if ratings.raters is None else ratings.raters, file.name):
+            st.caption(plain(note))
         agreement = _compare(bench, shown, file, ratings, name)
         if agreement is not None:
             _show_agreement(bench, agreement)
@@ -129,11 +132,15 @@ def _choose_columns() -> RatingFile | None:
     file_name, content = st.session_state["ratings"]
     if st.session_state.get("ratings uploader") is None:  # Streamlit clears it when the visitor changes pages
         st.caption(plain(file_name))
+    notes = st.container()
     left, right = st.columns(2)
     with right:
-        encoding = choice("Encoding of the ratings", "rated_encoding", ["utf-8", "latin-1", "cp1252", "utf-16"])
+        encoding = choice("Encoding of the ratings", "rated_encoding", ENCODINGS)
         phrases = choice("Items of several words", "rated_phrases", list(_PHRASES), format_func=_PHRASES.__getitem__)
     columns = rating_columns_of_upload(file_name, content, encoding=encoding)
+    first = "The first line names the columns." if columns.names else "The first line was read as an item."
+    for note in filter(None, [encoding_note_of_upload(file_name, content, encoding=encoding), first]):
+        notes.caption(plain(typeset(note)))
     names = columns.names or tuple(f"column {place + 1}" for place in range(columns.count))
     places = [str(place) for place in range(columns.count)]
     kept = [settings()[name] for name in _COLUMNS]

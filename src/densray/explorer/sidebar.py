@@ -17,7 +17,7 @@ from densray.datasets import data_folder, find_dataset, is_at_hand, list_dataset
 from densray.errors import DensRayError, LexiconError, name_some
 from densray.explorer.documentation import ADDRESS, find_pages
 from densray.explorer.server import LARGEST_UPLOAD
-from densray.explorer.settings import DEFAULTS, EXAMPLES, AxisChoice
+from densray.explorer.settings import DEFAULTS, ENCODINGS, EXAMPLES, AxisChoice
 from densray.explorer.widgets import (
     Hint,
     NotYet,
@@ -32,8 +32,9 @@ from densray.explorer.widgets import (
 from densray.explorer.words import columns_of_upload, lexicon_of_lists, lexicon_of_upload, missing_word, name_of_lists
 from densray.explorer.workbench import ShownAxis, Step, Workbench, benches
 from densray.lexicon import Lexicon
-from densray.report import show_count
+from densray.report import show_count, typeset
 from densray.rotations import METHODS
+from densray.rows import missing_code_notes
 from densray.spelling import locate_spellings
 
 #: Largest number of pinned axes; with more, an address would be too long to share.
@@ -342,19 +343,34 @@ def _choose_upload() -> None:
         "Words and labels", type=["tsv", "csv", "txt", "json", "xlsx"], max_upload_size=LARGEST_UPLOAD, key="uploader",
         help="A word and its label (1/-1 or a score) on each line. A link to this view cannot carry the file.",
     )  # fmt: skip
-    with st.expander("How the file is read"):
-        columns = [] if file is None else columns_of_upload(file.name, file.getvalue(), encoding=settings()["encoding"])
-        for label, name in (("Column of words", "word_column"), ("Column of labels", "label_column")):
-            if len(set(columns)) == len(columns) > 1:
-                choice(label, name, ["", *columns], format_func=lambda column: column or "found by its name")
-            else:
-                st.text_input(label, placeholder="by its name or place", **bound(name))
-        st.text_input("Names of the labels", placeholder="the low and the high one: poor, rich", **bound("label_names"))
-        choice("Encoding", "encoding", ["utf-8", "latin-1", "cp1252", "utf-16"], help="Of files that are not UTF-8.")
-    if file is not None and st.session_state.get("upload id") != _upload_id(file):
-        _read_upload(file)
+    if file is not None:
+        _choose_columns(file)
+        if st.session_state.get("upload id") != _upload_id(file):
+            _read_upload(file)
     if "upload" in st.session_state:
-        st.caption(plain(repr(st.session_state["upload"])))
+        for note in _notes_on_upload(st.session_state["upload"]):
+            st.caption(plain(note))
+
+
+def _choose_columns(file: Any) -> None:
+    """Show how an uploaded file is read. The controls are folded, but open for a file that could not be read."""
+    given = settings()
+    with st.expander("How the file is read", expanded=st.session_state.get("unread upload") == file.file_id):
+        choice("First line names the columns", "header", list(_HEADERS), format_func=_HEADERS.__getitem__)
+        columns = columns_of_upload(file.name, file.getvalue(), header=given["header"], encoding=given["encoding"])
+        if len(columns) > 1:
+            offered = {"": "detect", **columns}
+            choice("Column of words", "word_column", list(offered), format_func=offered.__getitem__)
+            choice("Column of labels", "label_column", list(offered), format_func=offered.__getitem__)
+        st.text_input("Names of the labels", placeholder="low, high: poor, rich", **bound("label_names"),
+                      help="Needed if the labels are words other than positive and negative.")  # fmt: skip
+        choice("Encoding", "encoding", ENCODINGS, help="For a file that is not UTF-8.")
+
+
+def _notes_on_upload(lexicon: Lexicon) -> list[str]:
+    """Return what was read from an upload, and notes on how."""
+    notes = [*lexicon.notes, *missing_code_notes(lexicon.labels, lexicon.name)]
+    return [repr(lexicon), *map(typeset, notes)]
 
 
 def _read_upload(file: Any) -> None:
@@ -371,6 +387,9 @@ def _read_upload(file: Any) -> None:
         found = show_step(reading, f"Reading {plain(file.name)}")
     except DensRayError as error:
         st.session_state["upload problem"] = error.args
+        if st.session_state.get("unread upload") != file.file_id:
+            st.session_state["unread upload"], st.session_state["upload id"] = file.file_id, _upload_id(file)
+            st.rerun()  # opens the controls above
     else:
         if found is None:
             return  # cancelled: it is read on the next request
@@ -378,7 +397,8 @@ def _read_upload(file: Any) -> None:
     st.session_state["upload id"] = _upload_id(file)
 
 
-_READING = ("word_column", "label_column", "label_names", "encoding")  # settings for reading an upload
+_READING = ("word_column", "label_column", "label_names", "header", "encoding")  # settings for reading an upload
+_HEADERS = {"": "detect", "yes": "yes", "no": "no"}
 
 
 def _upload_id(file: Any) -> str:

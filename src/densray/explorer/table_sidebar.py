@@ -10,7 +10,7 @@ import streamlit as st
 from densray.explorer.table_bench import LabelChoice, TableBench, opened
 from densray.explorer.widgets import Hint, NotYet, bound, choice, plain, settings, show_step, table
 from densray.figures import cut_text
-from densray.report import Column, show_count
+from densray.report import Column, show_count, typeset
 from densray.rotations import METHODS
 
 GLOSSARY = """
@@ -40,6 +40,8 @@ def show_table() -> None:
     with st.sidebar:
         st.markdown(f"**densray** · {plain(bench.name)}")
         st.caption(f"{show_count(len(bench.table))} documents × {show_count(bench.table.width)} dimensions")
+        for note in bench.notes:
+            st.caption(plain(typeset(note)))
         if bench.is_sampled:
             st.caption(
                 f"{show_count(len(bench.sample))} of them, spread evenly over the table, are searched and "

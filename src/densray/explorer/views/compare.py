@@ -16,6 +16,7 @@ from densray.axes import (
     MethodTrial,
     SpaceComparison,
     method_verdict,
+    recommended_method,
     trial_rows,
 )
 from densray.explorer.python_code import compare_code, spaces_code
@@ -100,8 +101,8 @@ def _show_methods(place: Any, tried: Mapping[str, MethodTrial | FailedMethod], m
     """Show the methods with their figures, including unfinished ones."""
     if not methods:
         return
-    rows = trial_rows(list(tried.values()))
-    rows.sort(key=lambda row: -row.get("tau", -1.0))
+    recommended, rows = recommended_method(list(tried.values())), trial_rows(list(tried.values()))
+    rows.sort(key=lambda row: (row["method"] != recommended, -row.get("tau", -1.0)))
     with place.container():
         waiting = [{"method": method} for method in methods if method not in tried]
         _show_figures([_in_short(row) for row in [*rows, *waiting]])
@@ -139,9 +140,9 @@ def _show_figures(rows: Sequence[dict[str, Any]]) -> None:
 def _explain_figures(rows: Sequence[dict[str, Any]]) -> None:
     """Explain the columns, and offer the remaining figures."""
     st.caption(
-        "AUC: how often a high seed scores above a low one, both scored by axes found without them; 0.5 is guessing. "
-        "Behind the best: how much lower Kendall's τ is, “beyond chance” if the 95% interval of the difference lies "
-        "above 0. All methods share the same ten folds."
+        "The recommended method comes first, then the others by τ. AUC: the share of pairs of a high and a low seed in "
+        "the correct order, scored by axes fitted without them; 0.5 is guessing. Behind the best: the difference in "
+        "Kendall's τ. It is beyond chance if its 95% interval lies above 0. All methods share the same ten folds."
     )
     with st.expander("Held-out τ, intervals of the differences, and seconds"):
         columns: list[Column | str] = [
@@ -161,7 +162,8 @@ def _explain_figures(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _show_differences(comparison: MethodComparison, name: str) -> None:
-    names = [trial.method for trial in comparison.found]
+    recommended = recommended_method(comparison.trials)
+    names = sorted((trial.method for trial in comparison.found), key=lambda method: method != recommended)
     if len(names) < 2:
         return
     words, angles = st.columns(2, gap="large") if len(names) <= _SIDE_BY_SIDE else (st.container(), st.container())

@@ -35,11 +35,11 @@ from densray.explorer.widgets import (
     table,
     write_setting,
 )
-from densray.explorer.words import file_stem
+from densray.explorer.words import encoding_note_of_upload, file_stem
 from densray.explorer.workbench import Step, current
 from densray.figures import cut_text
 from densray.progress import Progress
-from densray.report import Column, show_number, to_json
+from densray.report import Column, show_number, to_json, typeset
 from densray.rotations import METHODS
 from densray.states import (
     DEFAULT_METHODS,
@@ -126,6 +126,9 @@ def _with_labels(states: States) -> tuple[States, str]:
     file = st.file_uploader("Labels of the texts", type=["txt", "csv", "tsv", "jsonl"], key="layer labels")
     if file is None:
         raise NotYet
+    note = encoding_note_of_upload(file.name, file.getvalue())
+    if note:
+        st.caption(plain(typeset(note)))
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"labels{Path(file.name).suffix.lower()}"
         path.write_bytes(file.getvalue())
