@@ -499,7 +499,7 @@ class TestTheAxisPage:
     def test_a_seed_on_both_lists_is_named_as_left_out(self):
         page = open_page(high="good nice excellent boss", low="bad nasty poor boss")
         assert "boss" in texts(page.caption)
-        assert "even odds" in texts(page.caption)
+        assert "odds between the two ends are even" in texts(page.caption)
 
     def test_the_axis_can_be_cited_and_words_unlike_the_seeds_have_no_probability(self):
         rich = "rich wealthy affluent luxurious luxury expensive opulent lavish"

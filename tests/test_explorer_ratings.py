@@ -110,7 +110,7 @@ class TestPage:
 
     def test_missing_items_and_seeds_among_the_items_are_shown(self):
         page = upload(raters(extra="\nxyzzyq,1,2,2\nsafe,1,1,2\ncat,2,1,2\n"))
-        assert "ratings averaged" in texts(page.caption)
+        assert "ratings are averaged" in texts(page.caption)
         assert any("of 19 rated items are not in the space" in each.label for each in page.expander)
         assert "item is a seed of the axis, left out" in texts(page.caption)
 

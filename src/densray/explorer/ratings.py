@@ -37,9 +37,9 @@ from densray.statistics import is_closed_form
 
 _COLUMNS = ("rated_items", "rated_values", "rated_errors", "rated_by")
 _SET_ASIDE = {
-    "averaged": "Given more than once, ratings averaged",
-    "unlabelled": "Without a rating, left out",
-    "same vector": "Another spelling of an item before, left out",
+    "averaged": "Rated more than once, so the ratings are averaged",
+    "unlabelled": "Left out, because they have no rating",
+    "same vector": "Left out, because they are another spelling of an earlier item",
 }
 _PHRASES = {"missing": "are missing", "mean": "have the mean vector of their words"}
 
@@ -86,9 +86,9 @@ def show_ratings(bench: Workbench, shown: ShownAxis, name: str) -> RatingFile | 
     """Let the visitor upload ratings, and show their agreement with the axis; return the file that was compared."""
     with st.expander("Ratings by people: does the axis agree?", expanded="ratings" in st.session_state):
         st.caption(
-            "The verdict is about the word lists. Whether people would order things alike is another question: upload "
-            "items that people rated, and see. With one column per rater, the page also says how high the correlation "
-            f"could be. {expected_agreement(0)}"
+            "The verdict is about the word lists. To see whether people agree with the scores, upload items that "
+            "people rated. With one column per rater, the page also shows the highest correlation that can be "
+            f"expected. {expected_agreement(0)}"
         )
         st.file_uploader(
             "Rated items", type=["tsv", "csv", "txt"], max_upload_size=LARGEST_UPLOAD, key="ratings uploader",
@@ -163,7 +163,7 @@ def _choose_columns() -> RatingFile | None:
         free = ["", *(place for place in places if place not in (items, *values))]
         with right:
             error = choice("Standard errors", "rated_errors", free, format_func=named, help="Of mean ratings.")
-            rater = choice("Who rated", "rated_by", free, format_func=named, help="Where each line has one rating.")
+            rater = choice("Who rated", "rated_by", free, format_func=named, help="If each line has one rating.")
     if not values:
         raise Hint("Choose the column of the mean ratings under “Columns of ratings”, or those of all raters.")
     return RatingFile(
@@ -206,16 +206,16 @@ def _show_agreement(bench: Workbench, found: RatingAgreement) -> None:
          "Correlation of the two orders."),
         ("Ceiling", "–" if found.ceiling is None else show_number(found.ceiling, 2),
          "not known" if found.reliability is None else f"reliability {show_number(found.reliability, 2)}",
-         "The highest r that can be expected of any score, from how far the raters agree."),
+         "The highest r that any score can be expected to reach, estimated from the agreement of the raters."),
         ("Explained", "–" if found.explained is None else show_share(found.explained), "of the explainable variance",
-         "The squared correlation over the reliability of the mean ratings."),
+         "The squared correlation, divided by the reliability of the mean ratings."),
     ]  # fmt: skip
     for container, (name, value, below, help) in zip(st.columns(4), tiles, strict=True):
         container.metric(name, value, below, delta_color="off", delta_arrow="off", help=help)
     said = f"r = {show_estimate(found.pearson, *found.pearson_interval, 2)}"
     drawn, listed = charts_and_lists("ratings")
     chart(rating_scatter(found.items, score=found.scores, rating=found.ratings, any_width=True, title=said), drawn)
-    drawn.caption("Bars: two standard errors, where they are known. Dashed: the rating expected from the score.")
+    drawn.caption("Bars: two standard errors, if known. Dashed line: the rating expected from the score.")
     worst = found.tables()[1]
     listed.markdown(f"**{worst.title}**")
     table(worst.rows, worst.columns, container=listed, height="content")

@@ -29,7 +29,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
 #: Places where Markdown would create a link even in escaped text; an invisible word joiner prevents it.
 _LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
 _JOINER = "\u2060"
-_BAR = "rgba(0, 114, 178, 0.75)"  # blue, seen in either theme
+_BAR = "rgb(47, 143, 208)"  # blue, with a contrast above 3 in either theme
 
 
 def plain(text: str) -> str:
@@ -39,6 +39,15 @@ def plain(text: str) -> str:
     '\\\\<b\\\\>\\\\*'
     """
     return _MARKUP.sub(r"\\\1", _LINKS.sub(_JOINER, " ".join(text.split())))
+
+
+def capitalized(text: str) -> str:
+    """Return a text with a capital first letter; the others are unchanged.
+
+    >>> capitalized("the LDA axis")
+    'The LDA axis'
+    """
+    return text[:1].upper() + text[1:]
 
 
 def settings() -> Settings:
@@ -166,7 +175,7 @@ def in_controls(error: DensRayError) -> str:
     """
     text = error.written(_control, offers=lambda argument: argument.name in _CONTROLS)
     first = text.replace(",", " ").partition(" ")[0]  # a word, or the name of a file
-    return text[:1].upper() + text[1:] if first.isascii() and first.isalpha() and first.islower() else text
+    return capitalized(text) if first.isascii() and first.isalpha() and first.islower() else text
 
 
 def _control(argument: Argument) -> str:
