@@ -9,8 +9,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 demo: $(VENV)/.ready
 	$(BIN)/densray demo
 
-explore: $(VENV)/.ready-explore
+# The explorer serves the documentation, which is built only if it is missing. Without it, the explorer starts as well.
+explore: $(VENV)/.ready-explore | docs/_build/index.html
 	$(BIN)/densray explore
+
+docs/_build/index.html:
+	@echo 'Building the documentation once, which takes a minute or two …'
+	-@$(MAKE) --no-print-directory docs
 
 test: $(VENV)/.ready-dev
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n auto

@@ -68,7 +68,7 @@ def _measure(chrome: Any, space: str, name: str, bar: str) -> Iterator[Measureme
                           f"median of {_REPEATS}, most {max(mapping):.2f} s")  # fmt: skip
         yield from _measure_whole_map(chrome, visitor, name)
         visitor.go("remove")
-        anchoring = [_typing(visitor, "Two words that stand for its ends", pair) for pair in _ANCHORS]
+        anchoring = [_typing(visitor, "Two words for its ends", pair) for pair in _ANCHORS]
         yield Measurement(f"explorer, {name}: a removal seen from other anchors", statistics.median(anchoring), "s",
                           bar, f"median of {len(anchoring)}, most {max(anchoring):.2f} s")  # fmt: skip
         visitor.go("analogies")

@@ -1323,11 +1323,11 @@ def verdict_shown(numbers: Record) -> str:
         f"of these lists have only three words per class, too few to tell. Even so, some of the axes agree well "
         f"with people. Adding ten rated items to the seed words improves {improved}. Of all numbers that we tried, "
         f"only one predicts agreement with people in most spaces: how widely the rated *items* spread along the axis. "
-        f"In GloVe 6B, GoogleNews and MiniLM, axes on which the items spread more agree better with people in every set of "
-        f"ratings. The rank correlation is {within(by_name['Grand, all'], 'rho')} on the scales of Grand et al. (2022), "
-        f"and {within(by_name['other sets'], 'rho')} on the other sets of ratings ({{doc}}`people`). In the fourth space, "
-        f"the token embeddings of the language model "
-        f"SmolLM2, it is {within(by_name['SmolLM2, all sets'], 'rho')}. The grade does not use this spread, because "
+        f"In GloVe 6B, GoogleNews and MiniLM, axes on which the items spread more agree better with people in every "
+        f"set of ratings. The rank correlation is {within(by_name['Grand, all'], 'rho')} on the scales of Grand et al. "
+        f"(2022), and {within(by_name['other sets'], 'rho')} on the other sets of ratings ({{doc}}`people`). In the "
+        f"fourth space, the token embeddings of the language model SmolLM2, it is "
+        f"{within(by_name['SmolLM2, all sets'], 'rho')}. The grade does not use this spread, because "
         f"the grade is computed without the items, and because these intervals are wide."
     )
 

@@ -16,6 +16,7 @@ from densray.axes import (
     diagnose,
     find_rows,
     method_verdict,
+    recommended_method,
     try_method,
 )
 from densray.errors import LexiconError, TaskError
@@ -252,6 +253,19 @@ def _trial(method: str, tau: float, lead_error: float = 0.0, auc: float | None =
 )  # fmt: skip
 def test_the_verdict_names_the_method_to_use_and_whether_its_lead_is_beyond_chance(trials, said) -> None:
     assert said in method_verdict(trials)
+
+
+@pytest.mark.parametrize(
+    ("trials", "recommended"),
+    [
+        ([_trial("svm", 0.6), _trial("ridge", 0.5, 0.3)], "ridge"),
+        ([_trial("svm", 0.6), _trial("ridge", 0.5)], "svm"),
+        ([FailedMethod("lda", "no")], None),
+    ],
+)
+def test_the_recommended_method_is_the_one_of_the_verdict(trials, recommended) -> None:
+    assert recommended_method(trials) == recommended
+    assert recommended is None or f"Use {recommended}" in method_verdict(trials)
 
 
 def test_a_comparison_begins_with_its_verdict() -> None:

@@ -38,7 +38,7 @@ BLOCK = re.compile(
 
 WIDEST = 88  # columns of code that a page has room for
 #: Pages whose blocks run from top to bottom, each page in a folder of its own.
-RUNNING = ["index.md", "tutorial.md", "methods.md", "mathematics.md"]
+RUNNING = ["tutorial.md", "methods.md", "mathematics.md"]
 RUNNING += sorted(f"how-to/{page.name}" for page in (DOCUMENTS / "how-to").glob("*.md") if page.name != "index.md")
 #: Pages whose commands name files of the reader's; their Python runs.
 PYTHON_RUNNING = ["analogies.md", "data.md", "debiasing.md", "formats.md", "lexicon_induction.md", "lexicons.md"]

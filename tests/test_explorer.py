@@ -139,7 +139,7 @@ class TestWordsFromThePage:
 
     def test_columns_and_encoding_of_an_upload_can_be_chosen(self):
         unknown = "слово;1\nхорошо;-1\n".encode("cp1251")
-        with pytest.raises(LexiconError, match="choose its encoding in the sidebar, under “How the file is read”"):
+        with pytest.raises(LexiconError, match="choose its “Encoding” in the sidebar"):
             lexicon_of_upload("w.csv", unknown)
         content = "id;Wort;Wert\n1;schön;1\n2;häßlich;-1\n".encode("latin-1")
         found = lexicon_of_upload("w.csv", content, word_column="Wort", label_column="Wert", encoding="latin-1")
@@ -152,7 +152,7 @@ class TestWordsFromThePage:
         said = in_controls(caught.value)
         assert said.startswith("my_words.csv, line 1: 3 columns: 'Nr', 'Begriff', 'Urteil'.")
         assert "“Column of words” and “Column of labels”" in said
-        assert columns_of_upload("my_words.csv", content) == ["Nr", "Begriff", "Urteil"]
+        assert list(columns_of_upload("my_words.csv", content)) == ["Nr", "Begriff", "Urteil"]
         chosen = {"word_column": "Begriff", "label_column": "Urteil", "label_names": "nein, ja"}
         assert dict(lexicon_of_upload("my_words.csv", content, **chosen).items()) == {"gut": 1.0, "mies": -1.0}
         with pytest.raises(LexiconError, match="has 3 names"):
@@ -499,7 +499,7 @@ class TestTheAxisPage:
     def test_a_seed_on_both_lists_is_named_as_left_out(self):
         page = open_page(high="good nice excellent boss", low="bad nasty poor boss")
         assert "boss" in texts(page.caption)
-        assert "even odds" in texts(page.caption)
+        assert "odds between the two ends are even" in texts(page.caption)
 
     def test_the_axis_can_be_cited_and_words_unlike_the_seeds_have_no_probability(self):
         rich = "rich wealthy affluent luxurious luxury expensive opulent lavish"
@@ -512,3 +512,59 @@ class TestTheAxisPage:
     def test_phrases_found_under_another_joint_do_not_count_as_missing(self):
         page = open_page(high="qqzz, prime minister", low="qqxx, qqvv")
         assert "3 of 4 seeds are not in the space" in [expander.label for expander in page.expander]
+
+
+class TestAnUploadedLexicon:
+    def upload(self, content: bytes, name: str = "mine.csv", **settings: str):
+        page = open_page("compare", source="upload", methods="mean-difference", **settings)
+        return page.file_uploader(key="uploader").set_value((name, content, "text/csv")).run()
+
+    @pytest.mark.filterwarnings("ignore::densray.errors.EncodingDetectedWarning")
+    def test_the_page_names_a_detected_encoding_and_a_first_line_of_names(self):
+        page = self.upload("word,label\nnaïve,1\ngood,1\nbad,-1\nnasty,-1\n".encode("cp1252"))
+        said = texts(page.sidebar.caption)
+        assert "mine.csv is not UTF-8. It was read as cp1252. Check “naïve”." in said
+        assert "The first line names the columns. The words are in “word”, the labels in “label”." in said
+
+    def test_a_plain_file_needs_no_notes(self):
+        page = self.upload(b"good,1\nnice,1\nbad,-1\nnasty,-1\n")
+        assert not re.search("not UTF-8|first line", texts(page.sidebar.caption))
+
+    @pytest.mark.filterwarnings("ignore::densray.errors.MissingCodeWarning")
+    def test_the_page_names_a_label_that_may_mark_a_missing_answer(self):
+        page = self.upload(b"good,5\nnice,4\nfine,4.5\nbad,1\nnasty,2\npoor,-99\n")
+        assert "mine: 1 label is -99, far from the others (1 to 5)." in texts(page.sidebar.caption)
+
+    def test_the_controls_of_reading_open_when_a_file_cannot_be_read_and_stay_open(self):
+        page = self.upload(b"good,1\nbad,-1\n")
+        assert not controls_of_reading(page).proto.expanded
+        page = self.upload(b"Nr,Begriff,Urteil\n1,good,ja\n2,nice,ja\n3,bad,nein\n4,nasty,nein\n", name="odd.csv")
+        assert "odd.csv, line 1: 3 columns: “Nr”, “Begriff”, “Urteil”." in texts(page.error)
+        assert "a number from 0" not in texts(page.error)
+        assert controls_of_reading(page).proto.expanded
+        page.selectbox(key="setting word_column").set_value("Begriff").run()
+        page.selectbox(key="setting label_column").set_value("Urteil").run()
+        assert "For other words, use “Names of the labels”: low, high." in texts(page.error)
+        page.text_input(key="setting label_names").set_value("nein, ja").run()
+        assert not page.error
+        assert "Lexicon 'odd': 4 words" in texts(page.sidebar.caption)
+        assert controls_of_reading(page).proto.expanded
+
+    def test_the_visitor_says_whether_the_first_line_names_the_columns(self):
+        content = b"word,score\ngood,1\nnice,1\nbad,-1\nnasty,-1\n"
+        page = self.upload(content, header="no")
+        assert "label “score” is not a number" in texts(page.error)
+        assert "If this line names the columns, say “First line names the columns”: yes." in texts(page.error)
+        page.selectbox(key="setting header").set_value("yes").run()
+        assert not page.error
+        assert "Lexicon 'mine': 4 words" in texts(page.sidebar.caption)
+
+    def test_columns_without_names_are_chosen_by_position(self):
+        page = self.upload(b"1,good,9,1\n2,nice,9,1\n3,bad,9,-1\n4,nasty,9,-1\n", word_column="1", label_column="3")
+        assert page.selectbox(key="setting word_column").options[:2] == ["detect", "column 1 (1 …)"]
+        assert not page.error
+        assert "Lexicon 'mine': 4 words, 2 at 1, 2 at -1" in texts(page.sidebar.caption)
+
+
+def controls_of_reading(page):
+    return next(each for each in page.sidebar.expander if each.label == "How the file is read")

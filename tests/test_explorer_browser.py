@@ -67,7 +67,7 @@ def test_a_story_from_two_lists_to_a_download(visitor, googlenews, tmp_path):
     visitor.type("Name of the axis", "gender")
     visitor.until(lambda: "high=king" in visitor.page.url)
     before = visitor.text
-    visitor.page.get_by_text("All figures, and the seeds behind them").click()
+    visitor.page.get_by_text("All numbers, and the most important seeds").click()
     visitor.page.get_by_role("button", name="king", exact=True).first.click()
     visitor.settle()
     visitor.sees("Without king the axis turned by")
@@ -103,7 +103,7 @@ def test_a_long_step_shows_its_progress_and_can_be_cancelled(visitor):
 
 def test_an_address_without_a_page_is_reported(visitor):
     visitor.go("nosuch")
-    visitor.page.get_by_text("There is no page “nosuch” here; this is Axis.").wait_for()
+    visitor.page.get_by_text("There is no page “nosuch”, so Axis is shown.").wait_for()
     visitor.follow("Map")
     visitor.until(lambda: "There is no page" not in visitor.text)
 

@@ -126,7 +126,7 @@ def test_charts_follow_the_window_and_come_before_the_texts_of_documents(visitor
     visitor.page.wait_for_selector(_CHART, timeout=_PATIENCE)
     visitor.settle()
     if view.startswith("axis"):
-        first = visitor.page.get_by_text("The same documents with their texts").bounding_box()
+        first = visitor.page.get_by_text("These documents with their texts").bounding_box()
         assert first["y"] > visitor.page.locator(_CHART).first.bounding_box()["y"]
     for width in (1440, 390, 1024):
         visitor.resize(width)

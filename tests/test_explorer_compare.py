@@ -23,15 +23,22 @@ def tried(page) -> dict[str, float]:
 
 
 class TestThePage:
-    def test_the_quick_methods_are_tried_by_themselves_the_best_first(self):
+    def test_the_quick_methods_are_tried_by_themselves(self):
         page = open_page("compare")
         assert not page.exception
-        found = tried(page)
-        assert set(found) == set(QUICK_METHODS)
-        assert list(found.values()) == sorted(found.values(), reverse=True)
+        assert set(tried(page)) == set(QUICK_METHODS)
         assert page.multiselect(key="setting methods").value == list(QUICK_METHODS)
 
-    def test_the_best_method_is_compared_with_the_farthest(self):
+    @pytest.mark.parametrize("lexicon", ["gender", "hu-liu"])
+    def test_the_recommended_method_comes_first_and_the_others_by_their_figures(self, lexicon):
+        page = open_page("compare", source="lexicon", lexicon=lexicon, methods="mean-difference,densray-unit,ridge")
+        recommended = re.match(r"Use ([\w-]+)", texts(page.info))[1]
+        first, *others = tried(page).items()
+        assert first[0] == recommended
+        assert [auc for _, auc in others] == sorted((auc for _, auc in others), reverse=True)
+        assert page.selectbox(key="setting first_method").value == recommended
+
+    def test_the_first_method_is_compared_with_the_farthest(self):
         page = open_page("compare")
         best = next(iter(tried(page)))
         assert page.selectbox(key="setting first_method").value == best

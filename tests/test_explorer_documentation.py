@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from densray import __version__  # noqa: E402
 from densray.explorer import documentation  # noqa: E402
 from densray.explorer.server import Guard  # noqa: E402
 
+ROOT = Path(__file__).parent.parent
 ORIGIN = "http://127.0.0.1:8501"
 
 
@@ -100,7 +103,7 @@ def test_nothing_but_reading_is_allowed_and_other_sites_are_refused(client: Any)
     assert client.get("/docs/index.html", headers={"origin": "https://evil.example"}).status_code == 403
 
 
-def test_the_sidebar_links_built_pages_and_shows_the_version_alone_without_them(
+def test_the_sidebar_links_built_pages_and_says_how_to_get_them_if_they_are_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from densray.explorer import sidebar
@@ -112,4 +115,25 @@ def test_the_sidebar_links_built_pages_and_shows_the_version_alone_without_them(
         said = texts(open_page("analogies").sidebar.caption)
         assert f"densray {__version__}" in said
         assert ("[Documentation](/docs/index.html)" in said) == (folder is not None)
+        assert ("start the explorer by `make explore` in a checkout" in said) == (folder is None)
     sidebar.documentation_links.cache_clear()
+
+
+def make_explore(folder: Path) -> list[str]:
+    """The commands of ``make explore`` in a folder with the Makefile and an environment that is ready."""
+    shutil.copy(ROOT / "Makefile", folder)
+    for name in ("pyproject.toml", "densray-data/pyproject.toml", ".venv/bin/python", ".venv/.ready-explore"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    command = ["make", "--dry-run", "--no-print-directory", "explore"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_explore_builds_the_pages_first_and_only_if_they_are_missing(tmp_path: Path) -> None:
+    commands = make_explore(tmp_path)
+    assert any("sphinx-build" in each for each in commands)
+    assert commands[-1] == ".venv/bin/densray explore"
+    (tmp_path / "docs" / "_build").mkdir(parents=True)
+    (tmp_path / "docs" / "_build" / "index.html").touch()
+    assert make_explore(tmp_path) == [".venv/bin/densray explore"]

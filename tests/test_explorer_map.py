@@ -143,7 +143,7 @@ class TestWhichWords:
 
     def test_a_list_is_shown_alone_and_missing_words_are_listed(self):
         page = open_page("map", shown="list")
-        assert "Type some words of the space" in texts(page.info)
+        assert "Type words of the space" in texts(page.info)
         page.text_area(key="setting list").set_value("nurse\ndoctor\nnowordofthiskind").run()
         assert set(points(page)) == {"nurse", "doctor"}
         assert page.expander[0].label == "1 of 3 words are not in the space"
@@ -208,7 +208,7 @@ class TestAxesToChooseFrom:
     def test_the_same_axis_twice_is_pointed_out(self):
         page = open_page("map", x="gender", y="gender", points="500")
         assert "Both axes are the same." in texts(page.info)
-        assert "0° to each other" in texts(page.caption)
+        assert "The angle between the axes is 0°" in texts(page.caption)
 
     def test_only_so_many_are_kept(self):
         lines = "\n".join(AxisChoice(f"a{n}", "lists", high="good", low="bad").to_text() for n in range(MAX_PINNED))
@@ -249,7 +249,7 @@ class TestBadInput:
         vectors = np.random.default_rng(0).normal(size=(len(words), 5)).astype(np.float32)
         monkeypatch.setattr(module, "_benches", {"it": module.Workbench(WordSpace(words, vectors))})
         page = open_page("map", high="good great", low="bad poor")
-        assert "too few words of the axis “gender”. Choose another under “Up”" in texts(page.info)
+        assert "too few words of the axis “gender”. Choose another axis under “Up”" in texts(page.info)
         page.selectbox(key="setting y").set_value("current").run()
         assert whole_map(page)["count"] == len(words)
 

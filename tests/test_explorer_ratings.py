@@ -110,7 +110,7 @@ class TestPage:
 
     def test_missing_items_and_seeds_among_the_items_are_shown(self):
         page = upload(raters(extra="\nxyzzyq,1,2,2\nsafe,1,1,2\ncat,2,1,2\n"))
-        assert "ratings averaged" in texts(page.caption)
+        assert "ratings are averaged" in texts(page.caption)
         assert any("of 19 rated items are not in the space" in each.label for each in page.expander)
         assert "item is a seed of the axis, left out" in texts(page.caption)
 
@@ -138,3 +138,19 @@ class TestPage:
         assert "Items of several words" in texts(page.error)
         page.selectbox(key="setting rated_phrases").set_value("mean").run()
         assert "have the mean vector of their words" in texts(page.caption)
+
+
+class TestNotesOfReading:
+    @pytest.mark.filterwarnings("ignore::densray.errors.EncodingDetectedWarning")
+    def test_the_page_names_a_detected_encoding_and_a_first_line_of_names(self):
+        rows = "\n".join(f"{item},{rating}" for item, rating in RATED.items())
+        said = texts(upload(f"item,mean\n{rows}\ncafé,3\n".encode("cp1252")).caption)
+        assert "danger.csv is not UTF-8. It was read as cp1252. Check “café”." in said
+        assert "The first line names the columns." in said
+
+    @pytest.mark.filterwarnings("ignore::densray.errors.MissingCodeWarning")
+    def test_the_page_names_a_rating_that_may_mark_a_missing_answer(self):
+        rows = "\n".join(f"{item},{rating}" for item, rating in RATED.items())
+        said = texts(upload(f"{rows}\nfox,-99\n".encode()).caption)
+        assert "The first line was read as an item." in said
+        assert "danger.csv: 1 label is -99, far from the others" in said

@@ -30,7 +30,7 @@ class TestThePage:
     def test_gender_leaves_the_occupations_and_the_anchors_come_from_the_lexicon(self):
         page = open_page("remove", **GENDER)
         assert not page.exception
-        before, after = measured(page)["Lean towards man or woman"]
+        before, after = measured(page)["Gap between man and woman"]
         assert after < 0.8 * before
         before, after = measured(page)["Agreement with similarity ratings"]
         assert after == pytest.approx(before, abs=0.01)
@@ -50,7 +50,7 @@ class TestThePage:
         page.selectbox(key="setting neutral_from").set_value("list").run()
         assert "Type words that should be free of the concept" in texts(page.info)
         page.text_area(key="setting neutral").set_value("nurse boss <b>hidden</b>").run()
-        assert "Lean towards boy or girl" in measured(page)
+        assert "Gap between boy and girl" in measured(page)
         assert "1 of these words are not in the space: <b>hidden</b>." in texts(page.caption)
         again = open_page("remove", **GENDER, anchors="boy, girl", neutral_from="list", neutral="nurse boss")
         assert again.text_input(key="setting anchors").value == "boy, girl"
@@ -60,7 +60,7 @@ class TestThePage:
         page = open_page("remove", neutral_from="frequent")
         assert not page.exception
         assert not page.error
-        assert "Lean towards wonderful or horrible" in measured(page)
+        assert "Gap between wonderful and horrible" in measured(page)
 
     def test_an_unknown_word_to_keep_is_named_and_many_become_a_file_for_the_command(self):
         page = open_page("remove", **GENDER, keep="Queen, xyzzy")
@@ -72,13 +72,13 @@ class TestThePage:
 
     def test_removing_sentiment_is_seen_along_its_typical_ends(self):
         page = open_page("remove", source="lexicon", lexicon="hu-liu")
-        before, after = measured(page)["Lean towards wonderful or stupid"]
+        before, after = measured(page)["Gap between wonderful and stupid"]
         assert after < 0.9 * before
 
     def test_words_to_keep_stay(self):
         own = {"neutral_from": "list", "neutral": "nurse boss"}
         page = open_page("remove", **GENDER, **own, keep="man woman nurse boss")
-        before, after = measured(page)["Lean towards man or woman"]
+        before, after = measured(page)["Gap between man and woman"]
         assert after == before
 
     def test_axes_beyond_the_signal_are_reported_in_words_of_the_page(self):
@@ -92,7 +92,7 @@ class TestThePage:
         [
             (
                 {"anchors": "man"},
-                "“Two words that stand for its ends” has 1: man. Two different words are needed there, such as: wonderful, horrible.",
+                "“Two words for its ends” has 1: man. Two different words are needed there, such as: wonderful, horrible.",
             ),
             ({"anchors": "man, woman, child"}, "has 3: man, woman, child"),
             ({"anchors": "man, qqzz"}, "“qqzz” is not in the space"),
@@ -115,7 +115,7 @@ class TestThePage:
         page = open_page("remove", **GENDER)
         assert any(button.label.startswith("Test what is left") for button in page.button)
         assert "Gonen & Goldberg 2019" in texts(page.caption)
-        assert "Not tested yet: nonlinear models usually still find the concept" in texts(page.info)
+        assert "Not tested yet. Nonlinear models can usually still find the concept" in texts(page.info)
 
     @pytest.mark.slow
     def test_the_tests_say_what_is_left(self):
@@ -187,7 +187,7 @@ class TestWhatIsTaken:
     def test_a_space_too_large_for_the_browser_is_left_to_the_command_line(self, monkeypatch):
         monkeypatch.setattr(remove, "_LARGEST", 1000)
         page = open_page("remove", **GENDER, remover="densray", n_axes="3", keep="queen")
-        assert "too large to go through the browser" in texts(page.markdown)
+        assert "too large to download here" in texts(page.markdown)
         expected = "densray erase googlenews-26k gender-erasure.safetensors --keep queen -o gender-erased.bin"
         assert page.code[0].value == expected
 

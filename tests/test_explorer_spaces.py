@@ -79,8 +79,8 @@ def names_of_charts(page: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("page", "asked"),
-    [("axis", "It has few of the English words"), ("map", "It has few of the English words"),
-     ("compare", "It has few of the English words"), ("remove", "It has few of the English words"),
+    [("axis", "The space has few of the English words"), ("map", "The space has few of the English words"),
+     ("compare", "The space has few of the English words"), ("remove", "The space has few of the English words"),
      ("analogies", "Type pairs of words of this space")],
 )  # fmt: skip
 def test_a_space_of_another_language_is_met_with_a_hint(foreign: None, page: str, asked: str) -> None:

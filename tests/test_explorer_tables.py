@@ -103,7 +103,7 @@ class TestMap:
         assert charts(open_page("map"))
         for name in ("axis", "remove"):
             page = open_page(name)
-            assert "has no column of labels" in texts(page.info)
+            assert "has no label column" in texts(page.info)
             assert not page.error
 
     def test_a_large_table_says_that_a_part_of_it_is_shown(self, shown: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,7 +290,7 @@ class TestRemove:
         monkeypatch.setattr(table_remove, "_LARGEST", 100)
         shown(documents(), "my docs.parquet", label_column="source")
         page = open_page("remove")
-        assert "too large to go through the browser" in texts(page.markdown)
+        assert "too large to download here" in texts(page.markdown)
         command = "densray erase 'my docs.parquet' source-erasure.safetensors -o source-erased.parquet"
         assert page.code[0].value == command
 
@@ -351,7 +351,7 @@ class TestOpening:
         assert 3 not in bench.numbers
         page = open_page("axis", label="source")
         assert not page.error
-        assert "1 documents have no usable vector" in texts(page.sidebar.caption)
+        assert "the vector is not usable: 1 documents" in texts(page.sidebar.caption)
 
     def test_unknown_columns_are_named(self, shown: Any) -> None:
         with pytest.raises(DensRayError, match="has no column 'party'"):
@@ -432,3 +432,21 @@ def test_a_map_of_documents_is_a_valid_chart(shades: list[Any]) -> None:
     drawn = chart.to_dict()["data"]["values"]
     assert drawn.count('"text"') == 20
     assert "words of a text " * 13 not in drawn  # cut at 200 letters
+
+
+@pytest.mark.filterwarnings("default::densray.errors.EncodingDetectedWarning")
+def test_the_terminal_and_the_page_name_an_encoding_that_was_detected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from densray.cli.entry import run
+
+    rows = "\n".join(f"{row};Bericht über den Wald {row};{row};{row % 3};1" for row in range(30))
+    path, note = tmp_path / "docs.csv", "docs.csv is not UTF-8. It was read as cp1252."
+    path.write_bytes(f"id;text;d0;d1;d2\n{rows}\n".encode("cp1252"))
+    monkeypatch.setattr("densray.explorer.server.launch_table", lambda bench, **_: bench_module.use(bench))
+    try:
+        assert run(["explore", str(path), "--text-column", "text", "--no-browser", "--port", "8990"]) == 0
+        assert note in capsys.readouterr().err
+        assert note in texts(open_page("map").sidebar.caption)
+    finally:
+        bench_module.use(None)

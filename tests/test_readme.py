@@ -113,3 +113,38 @@ def test_every_file_the_readme_names_is_there():
         path, _, heading = name.partition("#")
         assert path.startswith("https:") or (ROOT / path).exists(), name
         assert not heading or f"\n## {heading}\n" in (ROOT / path).read_text("utf-8").lower(), name
+
+
+#: The first parts of README and of the first page of the documentation, in this order.
+PARTS = {
+    "one line": r"^Find, measure and remove concepts in embeddings\.$",
+    "picture": r"images/explorer\.webp",
+    "installation": r'^python -m pip install \./densray-data "\.\[figures\]"$',
+    "code": r"^axis = Axis\.fit\(",
+    "output": r"^Trust: good ",
+    "comparison": r"^\| \[gensim\]",
+    "two commands": r"^make demo .*\nmake test ",
+}
+
+
+def places_of_parts(text: str) -> dict[str, int]:
+    found = {name: re.search(pattern, text, flags=re.MULTILINE) for name, pattern in PARTS.items()}
+    return {name: -1 if match is None else match.start() for name, match in found.items()}
+
+
+def first_page() -> str:
+    """The first page of the documentation, with the part of README that it includes."""
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    block = re.search(r"^```\{include\} \.\./README\.md\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    options = dict(re.findall(r"^:([\w-]+): *(.*)$", block[1], flags=re.MULTILINE))
+    start, end = options["start-after"], options["end-before"].strip('"')
+    assert README.count(start) == README.count(f"\n{end}\n") == 1
+    included = README[README.index(start) + len(start) : README.index(f"\n{end}\n")]
+    return page.replace(block[0], included)
+
+
+@pytest.mark.parametrize("page", ["README", "first page"])
+def test_a_first_page_has_its_parts_in_order(page):
+    places = places_of_parts(README if page == "README" else first_page())
+    assert -1 not in places.values(), places
+    assert list(places.values()) == sorted(places.values())

@@ -29,7 +29,7 @@ _NAMED = {
 _LABELS_NEEDED = (
     " is not a number. Use 1/-1 or a score.",
     Advice(
-        " The words positive, negative and neutral are read too; others with ",
+        " The words positive, negative and neutral are read too. For other words, use ",
         Argument("label_names", ("low", "high")),
         ".",
     ),
@@ -322,6 +322,7 @@ class LexiconTable:
             raise LexiconError("the delimiter is empty. Use a tab, semicolon, comma or space, or leave delimiter out.")
         self.unlabelled: list[str] = []
         self.groups: dict[str, str] = {}
+        self.header_note = ""
         self._file = file
         self._notation = Notation(file)
         self._header = header
@@ -354,6 +355,8 @@ class LexiconTable:
         begins_with_names = self._begins_with_names(label_at)
         if begins_with_names:
             self._note_names()
+        if self._names is not None or begins_with_names:
+            self._note_header(self._names or self._fields(self._lines[0], label_last=label_at != 0), word_at, label_at)
         for line in self._lines[begins_with_names:]:
             fields = self._fields(line, label_last=label_at != 0)
             if max(word_at, label_at) >= len(fields):
@@ -369,6 +372,12 @@ class LexiconTable:
                 if group_at is not None:
                     self._note_group(entry[0], fields, group_at, line)
                 yield entry
+
+    def _note_header(self, names: list[str], word_at: int, label_at: int) -> None:
+        """Store that the first line was read as the names of the columns, and which columns are used."""
+        if max(word_at, label_at) < len(names):
+            words, labels = shorten(names[word_at]), shorten(names[label_at])
+            self.header_note = f"The first line names the columns. The words are in {words}, the labels in {labels}."
 
     def _note_group(self, word: str, fields: list[str], group_at: int, line: Line) -> None:
         """Store the group of a word; without a group column or with an empty field, nothing is stored."""
@@ -484,7 +493,7 @@ class LexiconTable:
                     Argument("word_column", ...),
                     " and ",
                     Argument("label_column", ...),
-                    " (a name, or a number from 0), or name them word and label in a first line.",
+                    ", or name them word and label in a first line.",
                 ),
                 line=1 if self._names else first.number,
             )
@@ -529,12 +538,15 @@ def _is_header(names: list[str]) -> bool:
 
 
 class LexiconFile(NamedTuple):
-    """The (word, label) entries of a file, its words without a label, the stem of its name, and groups of words."""
+    """The (word, label) entries of a file, its words without a label, the stem of its name, groups of words, and notes
+    on how the file was read.
+    """
 
     entries: list[tuple[str, float]]
     unlabelled: tuple[str, ...]
     stem: str
     groups: dict[str, str] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_entries(
@@ -555,14 +567,16 @@ def read_entries(
             raise file.problem(
                 Argument("group_column", group_column), " is given, and JSON has no columns. Use a table."
             )
-        return LexiconFile(list(_json_entries(file, label_names)), (), file.path.stem)
+        entries = list(_json_entries(file, label_names))
+        return LexiconFile(entries, (), file.path.stem, notes=tuple(filter(None, [file.note])))
     columns = (word_column, label_column, group_column)
     named = any(isinstance(column, str) and not column.isdecimal() for column in columns)
     header = True if named and header is None else header
     table = LexiconTable(file, delimiter=delimiter, header=header, label_names=label_names)
     entries = list(table.entries(*columns))
     groups = None if group_column is None else table.groups
-    return LexiconFile(entries, tuple(table.unlabelled), file.path.stem, groups)
+    notes = tuple(filter(None, [file.note, table.header_note]))
+    return LexiconFile(entries, tuple(table.unlabelled), file.path.stem, groups, notes)
 
 
 def column_names(path: FilePath, *, encoding: str = "utf-8") -> list[str]:

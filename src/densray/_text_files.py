@@ -52,10 +52,16 @@ class TextFile:
         with an `EncodingDetectedWarning`.
     error : class of error
         Exception class for bad input.
+
+    Attributes
+    ----------
+    note : str
+        The message of that warning; empty if the encoding was not detected.
     """
 
     def __init__(self, path: FilePath, *, encoding: str, error: type[DensRayError]) -> None:
         self.path = Path(path)
+        self.note = ""
         self._error = error
         self.text = self._decode(self._bytes(), encoding)
         if not self.text.strip():
@@ -146,12 +152,10 @@ class TextFile:
         """Warn that an encoding was detected, with words to check it by."""
         words = dict.fromkeys(word for word in re.findall(r"\w+", text) if not word.isascii())
         hint = f" Check {name_some(list(words)[:3])}." if words else ""
-        warnings.warn(
-            EncodingDetectedWarning(
-                f"{self.path.name} is not UTF-8. It was read as {encoding}.{hint} If that is wrong, save it as UTF-8."
-            ),
-            stacklevel=2,
+        self.note = (
+            f"{self.path.name} is not UTF-8. It was read as {encoding}.{hint} If that is wrong, save it as UTF-8."
         )
+        warnings.warn(EncodingDetectedWarning(self.note), stacklevel=2)
 
     def problem(self, *message: Part | Advice, line: int | None = None) -> DensRayError:
         """Return the error with this message, prefixed by the file and the line."""
@@ -296,6 +300,11 @@ class TextTable:
 
 class JsonObject(list[tuple[str, object]]):
     """The members of a JSON object, repeated names included."""
+
+
+def encoding_note(path: FilePath, *, encoding: str = "utf-8") -> str:
+    """Return a note on the encoding of a text file if it is detected; empty if the file has the given encoding."""
+    return TextFile(path, encoding=encoding, error=LexiconError).note
 
 
 def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, encoding: str = "utf-8") -> list[str]:

@@ -21,7 +21,7 @@ from densray._lexicon_files import (
     merge_entries,
     read_entries,
 )
-from densray._text_files import read_pairs, read_words, split_words
+from densray._text_files import encoding_note, read_pairs, read_words, split_words
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LexiconError, name_some
 from densray.folds import draw_test_words
@@ -33,7 +33,7 @@ from densray.spelling import spelling_key
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["Dropped", "Lexicon", "column_names", "read_words", "split_words"]
+__all__ = ["Dropped", "Lexicon", "column_names", "encoding_note", "read_words", "split_words"]
 
 
 class Lexicon:
@@ -63,6 +63,8 @@ class Lexicon:
     dropped : Dropped
     groups : dict or None
     name : str
+    notes : tuple of str
+        How :meth:`read` read the file: the encoding if it was detected, and a first line that names the columns.
 
     Examples
     --------
@@ -98,6 +100,7 @@ class Lexicon:
         warn_of_missing_codes(self._labels, f"'{name}'")
         self.dropped = dropped
         self.name = name
+        self.notes: tuple[str, ...] = ()
         self._conflicts = conflicts
         self._groups = None if groups is None else groups_of(groups, self._words, name)
         self._pairs: tuple[tuple[str, str], ...] = ()
@@ -157,6 +160,7 @@ class Lexicon:
         )
         found = cls(file.entries, name=name or file.stem, conflicts=conflicts, neutral=neutral, groups=file.groups)
         found.dropped = replace(found.dropped, unlabelled=file.unlabelled)
+        found.notes = file.notes
         return found
 
     @classmethod

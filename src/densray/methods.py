@@ -91,7 +91,7 @@ def _linear(
 _ALL = (
     Method(
         "auto",
-        "the recommendation: ridge, for classes and scores, few words or many",
+        "the recommended method: ridge, for classes and for scores, with few words or many",
         "_linear.LinearRotation",
         {"estimator": "ridge"},
         stands_for="ridge",

@@ -494,7 +494,13 @@ _MISSING_CODES = (-9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
 
 
 def warn_of_missing_codes(scores: NDArray[np.float64], source: str) -> None:
-    """Warn of scores such as -99 that are far from all others: they often mark a missing answer.
+    """Warn of scores such as -99 that are far from all others: they often mark a missing answer."""
+    for note in missing_code_notes(scores, source):
+        warnings.warn(MissingCodeWarning(note), stacklevel=3)
+
+
+def missing_code_notes(scores: NDArray[np.float64], source: str) -> list[str]:
+    """Return one note per score such as -99 that is far from all others: it often marks a missing answer.
 
     A negative one is suspect among scores that are not negative. Any is suspect if it is farther from the others than
     these are from each other.
@@ -503,18 +509,17 @@ def warn_of_missing_codes(scores: NDArray[np.float64], source: str) -> None:
     is_code = np.isin(values, _MISSING_CODES)
     others = values[~is_code]
     if not is_code.any() or len(others) < 2:
-        return
+        return []
     low, high = float(others[0]), float(others[-1])
+    notes = []
     for value, count in zip(values[is_code].tolist(), counts[is_code].tolist(), strict=True):
         if (value < 0.0 <= low) or max(low - value, value - high) > high - low:
             subject = "1 label is" if count == 1 else f"{count:,} labels are"
-            warnings.warn(
-                MissingCodeWarning(
-                    f"{source}: {subject} {value:g}, far from the others ({low:g} to {high:g}). If {value:g} marks a "
-                    "missing answer, leave these labels empty."
-                ),
-                stacklevel=3,
+            notes.append(
+                f"{source}: {subject} {value:g}, far from the others ({low:g} to {high:g}). If {value:g} marks a "
+                "missing answer, leave these labels empty."
             )
+    return notes
 
 
 def plausible_range(labels: NDArray[np.float64]) -> tuple[float, float]:

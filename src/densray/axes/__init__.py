@@ -18,6 +18,7 @@ from densray.axes._comparison import (
     compare_trials,
     found_trials,
     method_verdict,
+    recommended_method,
     trial_rows,
     try_method,
 )
@@ -134,6 +135,7 @@ __all__ = [
     "method_verdict",
     "near_misses",
     "rank_words",
+    "recommended_method",
     "repeat_induction",
     "standardized",
     "trial_rows",

@@ -180,14 +180,29 @@ def method_verdict(trials: Sequence[MethodTrial | FailedMethod]) -> str:
         return f"{subject} held-out words better than chance ({figure}): check the seeds, or add more."
     if not others:
         return f"{best.method} ranks held-out words with {figure}: add a second method to compare."
-    return f"Use {_give_advice(best, others, figure)}."
+    return f"Use {_give_advice(worked, figure)}."
 
 
-def _give_advice(best: MethodTrial, others: Sequence[MethodTrial], figure: str) -> str:
+def recommended_method(trials: Sequence[MethodTrial | FailedMethod]) -> str | None:
+    """Return the method that :func:`method_verdict` recommends; None if no method found an axis."""
+    worked = found_trials(trials)
+    if not worked:
+        return None
+    best, usual = worked[0].method, METHODS["auto"].stands_for
+    return usual if usual in (best, *_level_with_best(worked)) else best
+
+
+def _level_with_best(worked: Sequence[MethodTrial]) -> list[str]:
+    """Return the methods whose distance from the best one is within chance."""
+    best, *others = worked
+    return [trial.method for trial in others if best.ahead_of(trial)[1] <= 0]
+
+
+def _give_advice(worked: Sequence[MethodTrial], figure: str) -> str:
     """Return the recommended method with the reason."""
-    level = [trial.method for trial in others if best.ahead_of(trial)[1] <= 0]
-    usual = METHODS["auto"].stands_for
-    advised = f"{usual}, the default" if usual in (best.method, *level) else best.method
+    best, *others = worked
+    level, usual, recommended = _level_with_best(worked), METHODS["auto"].stands_for, recommended_method(worked)
+    advised = f"{usual}, the default" if recommended == usual else best.method
     if all(trial.tau == best.tau for trial in others):
         methods = "both methods" if len(others) == 1 else f"all {len(others) + 1} methods"
         return f"{advised}: {methods} rank held-out words equally well ({figure})"

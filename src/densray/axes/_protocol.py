@@ -184,7 +184,7 @@ def measure_tau(
 
 def say_ceiling(ceiling: float) -> str:
     """Return a sentence with the highest τ that the labels allow."""
-    return f"τ is at most {show_number(ceiling)} here, for a perfect order: equal labels have none."
+    return f"τ is at most {show_number(ceiling)} here, for a perfect order: seeds with equal labels have no order."
 
 
 @dataclass(frozen=True)

@@ -263,13 +263,18 @@ def _explore_table(
     try:
         note(f"Reading {path} …", quiet=quiet)
         with progress_bar(f"Reading {path}", quiet=quiet) as progress:
+            with warnings.catch_warnings(record=True) as caught:
+                opened = open_it(path, columns)
+            for each in caught:
+                warnings.warn(each.message, stacklevel=1)
             bench = TableBench(
-                open_it(path, columns),
+                opened,
                 source=path,
                 text_column=columns.text_column,
                 label_column=label_column,
                 group_column=group_column,
                 classes=columns.classes,
+                notes=[str(each.message) for each in caught],
                 progress=progress,
             )
         launch_table(bench, port=port, browser=browser, ready=None if quiet else _say_where)

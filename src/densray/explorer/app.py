@@ -17,6 +17,15 @@ from densray.report import logo
 #: sidebar does not slide, because charts drawn at an intermediate width would keep it.
 _LOOK = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 3.5rem; padding-bottom: 4rem; }
+/* next to an open sidebar, the bar above the page is empty */
+[data-testid="stApp"]:not(:has([data-testid="stExpandSidebarButton"])) {
+  [data-testid="stHeader"] { background: none; pointer-events: none; }
+  [data-testid="stMainBlockContainer"] { padding-top: 1rem; }
+}
+@media (min-width: 641px) and (max-width: 1200px) {
+  [data-testid="stMainBlockContainer"] { padding-left: 2.5rem; padding-right: 2.5rem; }
+  [data-testid="stHorizontalBlock"]:has([data-testid="stTable"]) { column-gap: 1.5rem; }
+}
 [data-testid="stHorizontalBlock"]:has([data-testid="stVegaLiteChart"], [data-testid="stTable"]) {
   flex-wrap: wrap; row-gap: 1rem;
 }
@@ -40,7 +49,7 @@ _LOOK = """<style>
   [data-testid="stLayoutWrapper"]:has(> [class*="st-key-charts-"]) { order: 1; }  /* lists come first */
   [data-testid="stHeaderActionElements"] { display: none; }  /* its invisible link would break a title */
   /* controls stand two abreast */
-  [class*="st-key-controls"] { display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem 1rem; }
+  [class*="st-key-controls"] { display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem 1rem; align-items: end; }
   [class*="st-key-controls"] > [data-testid="stLayoutWrapper"],
   [class*="st-key-controls"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
     display: contents;
@@ -55,6 +64,7 @@ _LOOK = """<style>
 [data-testid="stHorizontalBlock"]:has([data-testid="stMetric"]) { align-items: end; flex-wrap: wrap; }
 [data-testid="stHorizontalBlock"] > [data-testid="stColumn"]:has([data-testid="stMetric"]) { min-width: 7.5rem; }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { opacity: 1; color: inherit; }
+[data-testid="stCaptionContainer"] code { font-size: 0.85em; color: inherit; }
 @media (prefers-color-scheme: dark) {
   button[data-variant="segmented_control"][aria-checked="true"] p { color: #E8E6E3; }
 }
@@ -79,7 +89,9 @@ def run() -> None:
     name = next(name for name, page in zip(views, pages, strict=True) if page == chosen)
     asked = st.query_params.get(MISSING_PAGE, "")
     if asked:
-        st.warning(plain(f"There is no page “{asked[:60]}” here; this is {views[name].TITLE}. The sidebar has all."))
+        st.warning(
+            plain(f"There is no page “{asked[:60]}”, so {views[name].TITLE} is shown. The sidebar lists all pages.")
+        )
     show_page(name, lambda: sidebar.show_navigation(pages, chosen, [page.ICON for page in views.values()]))
 
 
@@ -118,7 +130,7 @@ def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:
         sidebar.show_help()
     if settings().unshared:
         names = ", ".join(settings().unshared)
-        st.caption(plain(f"Too long for the address, so a shared link opens without it: {names}."))
+        st.caption(plain(f"Too long for the address, and so missing from a shared link: {names}."))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,8 @@ ADDRESS = "/docs"
 def find_pages() -> Path | None:
     """Return the folder of the built documentation; None if there is none.
 
-    ``make docs`` in a checkout builds it. A wheel does not contain it.
+    ``make explore`` and ``make docs`` in a checkout build it. A wheel does not contain it: the pages with their
+    pictures have about 90 MB.
     """
     checkout = Path(__file__).resolve().parents[3]
     pages = checkout / "docs" / "_build"

@@ -12,7 +12,7 @@ import streamlit as st
 from densray.axes import RatingAgreement, evaluate_ratings, expected_agreement
 from densray.errors import name_some
 from densray.explorer.server import LARGEST_UPLOAD
-from densray.explorer.settings import DEFAULTS
+from densray.explorer.settings import DEFAULTS, ENCODINGS
 from densray.explorer.sidebar import show_missing
 from densray.explorer.widgets import (
     Hint,
@@ -27,18 +27,19 @@ from densray.explorer.widgets import (
     table,
     write_setting,
 )
-from densray.explorer.words import rating_columns_of_upload, ratings_of_upload
+from densray.explorer.words import encoding_note_of_upload, rating_columns_of_upload, ratings_of_upload
 from densray.explorer.workbench import ShownAxis, Step, Workbench, identity
 from densray.figures import rating_scatter
 from densray.ratings import RatingColumns, Ratings
-from densray.report import show_estimate, show_number, show_share
+from densray.report import show_estimate, show_number, show_share, typeset
+from densray.rows import missing_code_notes
 from densray.statistics import is_closed_form
 
 _COLUMNS = ("rated_items", "rated_values", "rated_errors", "rated_by")
 _SET_ASIDE = {
-    "averaged": "Given more than once, ratings averaged",
-    "unlabelled": "Without a rating, left out",
-    "same vector": "Another spelling of an item before, left out",
+    "averaged": "Rated more than once, so the ratings are averaged",
+    "unlabelled": "Left out, because they have no rating",
+    "same vector": "Left out, because they are another spelling of an earlier item",
 }
 _PHRASES = {"missing": "are missing", "mean": "have the mean vector of their words"}
 
@@ -85,9 +86,9 @@ def show_ratings(bench: Workbench, shown: ShownAxis, name: str) -> RatingFile | 
     """Let the visitor upload ratings, and show their agreement with the axis; return the file that was compared."""
     with st.expander("Ratings by people: does the axis agree?", expanded="ratings" in st.session_state):
         st.caption(
-            "The verdict is about the word lists. Whether people would order things alike is another question: upload "
-            "items that people rated, and see. With one column per rater, the page also says how high the correlation "
-            f"could be. {expected_agreement(0)}"
+            "The verdict is about the word lists. To see whether people agree with the scores, upload items that "
+            "people rated. With one column per rater, the page also shows the highest correlation that can be "
+            f"expected. {expected_agreement(0)}"
         )
         st.file_uploader(
             "Rated items", type=["tsv", "csv", "txt"], max_upload_size=LARGEST_UPLOAD, key="ratings uploader",
@@ -100,6 +101,8 @@ def show_ratings(bench: Workbench, shown: ShownAxis, name: str) -> RatingFile | 
         return None
     with complain():
         ratings = bench.recall(("ratings", *file.key[:-1]), file.read)
+        for note in missing_code_notes(ratings.values if ratings.raters is None else ratings.raters, file.name):
+            st.caption(plain(note))
         agreement = _compare(bench, shown, file, ratings, name)
         if agreement is not None:
             _show_agreement(bench, agreement)
@@ -129,11 +132,15 @@ def _choose_columns() -> RatingFile | None:
     file_name, content = st.session_state["ratings"]
     if st.session_state.get("ratings uploader") is None:  # Streamlit clears it when the visitor changes pages
         st.caption(plain(file_name))
+    notes = st.container()
     left, right = st.columns(2)
     with right:
-        encoding = choice("Encoding of the ratings", "rated_encoding", ["utf-8", "latin-1", "cp1252", "utf-16"])
+        encoding = choice("Encoding of the ratings", "rated_encoding", ENCODINGS)
         phrases = choice("Items of several words", "rated_phrases", list(_PHRASES), format_func=_PHRASES.__getitem__)
     columns = rating_columns_of_upload(file_name, content, encoding=encoding)
+    first = "The first line names the columns." if columns.names else "The first line was read as an item."
+    for note in filter(None, [encoding_note_of_upload(file_name, content, encoding=encoding), first]):
+        notes.caption(plain(typeset(note)))
     names = columns.names or tuple(f"column {place + 1}" for place in range(columns.count))
     places = [str(place) for place in range(columns.count)]
     kept = [settings()[name] for name in _COLUMNS]
@@ -156,7 +163,7 @@ def _choose_columns() -> RatingFile | None:
         free = ["", *(place for place in places if place not in (items, *values))]
         with right:
             error = choice("Standard errors", "rated_errors", free, format_func=named, help="Of mean ratings.")
-            rater = choice("Who rated", "rated_by", free, format_func=named, help="Where each line has one rating.")
+            rater = choice("Who rated", "rated_by", free, format_func=named, help="If each line has one rating.")
     if not values:
         raise Hint("Choose the column of the mean ratings under “Columns of ratings”, or those of all raters.")
     return RatingFile(
@@ -199,16 +206,16 @@ def _show_agreement(bench: Workbench, found: RatingAgreement) -> None:
          "Correlation of the two orders."),
         ("Ceiling", "–" if found.ceiling is None else show_number(found.ceiling, 2),
          "not known" if found.reliability is None else f"reliability {show_number(found.reliability, 2)}",
-         "The highest r that can be expected of any score, from how far the raters agree."),
+         "The highest r that any score can be expected to reach, estimated from the agreement of the raters."),
         ("Explained", "–" if found.explained is None else show_share(found.explained), "of the explainable variance",
-         "The squared correlation over the reliability of the mean ratings."),
+         "The squared correlation, divided by the reliability of the mean ratings."),
     ]  # fmt: skip
     for container, (name, value, below, help) in zip(st.columns(4), tiles, strict=True):
         container.metric(name, value, below, delta_color="off", delta_arrow="off", help=help)
     said = f"r = {show_estimate(found.pearson, *found.pearson_interval, 2)}"
     drawn, listed = charts_and_lists("ratings")
     chart(rating_scatter(found.items, score=found.scores, rating=found.ratings, any_width=True, title=said), drawn)
-    drawn.caption("Bars: two standard errors, where they are known. Dashed: the rating expected from the score.")
+    drawn.caption("Bars: two standard errors, if known. Dashed line: the rating expected from the score.")
     worst = found.tables()[1]
     listed.markdown(f"**{worst.title}**")
     table(worst.rows, worst.columns, container=listed, height="content")

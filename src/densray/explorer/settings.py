@@ -36,6 +36,7 @@ DEFAULTS: dict[str, str] = {
     "word_column": "",
     "label_column": "",
     "label_names": "",
+    "header": "",
     "encoding": "utf-8",
     # ratings on the page of the axis: columns by position
     "rated_items": "",
@@ -100,6 +101,8 @@ DEFAULTS: dict[str, str] = {
     "layer": "",
     "own_text": "",
 }
+#: Encodings of uploaded files.
+ENCODINGS = ("utf-8", "latin-1", "cp1252", "utf-16")
 #: Axes to start from, with the words of their high end and their low end.
 EXAMPLES: dict[str, tuple[str, str]] = {
     "sentiment": _SENTIMENT,

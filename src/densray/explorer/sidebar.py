@@ -17,11 +17,12 @@ from densray.datasets import data_folder, find_dataset, is_at_hand, list_dataset
 from densray.errors import DensRayError, LexiconError, name_some
 from densray.explorer.documentation import ADDRESS, find_pages
 from densray.explorer.server import LARGEST_UPLOAD
-from densray.explorer.settings import DEFAULTS, EXAMPLES, AxisChoice
+from densray.explorer.settings import DEFAULTS, ENCODINGS, EXAMPLES, AxisChoice
 from densray.explorer.widgets import (
     Hint,
     NotYet,
     bound,
+    capitalized,
     choice,
     chosen_bench,
     plain,
@@ -32,8 +33,9 @@ from densray.explorer.widgets import (
 from densray.explorer.words import columns_of_upload, lexicon_of_lists, lexicon_of_upload, missing_word, name_of_lists
 from densray.explorer.workbench import ShownAxis, Step, Workbench, benches
 from densray.lexicon import Lexicon
-from densray.report import show_count
+from densray.report import show_count, typeset
 from densray.rotations import METHODS
+from densray.rows import missing_code_notes
 from densray.spelling import locate_spellings
 
 #: Largest number of pinned axes; with more, an address would be too long to share.
@@ -79,16 +81,17 @@ _LOOKED_UP = 200  # missing words for which similar words are looked up
 _SOURCES = {"lists": "Two lists", "lexicon": "Lexicon", "upload": "File"}
 
 _GLOSSARY = """
-- **Axis**: a direction of the space, found from the words you give (the *seeds*). The coordinate of a word on it is its
-  *score*.
-- **± and bars**: what other seeds of the same kind would change: one standard error after ±, two in bars.
-- **Pairs ranked correctly** (held-out AUC): of a high and a low seed that the axis has not seen, how often the high
-  one scores higher; 50% is guessing.
-- **Held-out τ**: the same as a rank correlation (Kendall's τ-b) of scores and labels; 0 is chance, 1 perfect order.
-- **Reliability**: the share of the differences between words that another list of the same
-  length would give again, and its 95% interval.
-- **p-value** (permutation test): how often shuffled labels do as well; above 0.05 the axis may be chance.
-- **Seed angle**: how far the axis lies at most from the average one of as many such seeds, in 95 of 100 cases.
+- **Axis**: a direction in the space, fitted to the words you enter (the *seeds*). The coordinate of a word on it is the
+  *score* of the word.
+- **± and bars**: how much a score varies with the choice of seeds. ± is one standard error; bars are two.
+- **Pairs ranked correctly** (held-out AUC): the share of pairs of a high and a low seed in which the high one scores
+  higher. Each seed is scored by an axis fitted without it. 50% is guessing.
+- **Held-out τ**: the rank correlation (Kendall's τ-b) of these scores with the labels. 0 is chance.
+- **Reliability**: the share of the variation in scores that other seeds (as many, of the same kind) would reproduce.
+  Below it is its 95% interval.
+- **p-value** (permutation test): how often an axis of shuffled labels does as well. Above 0.05, the axis may be chance.
+- **Seed angle**: an upper bound (95% confidence) on the angle between this axis and the average axis of sets of as many
+  such seeds.
 """
 
 
@@ -97,7 +100,7 @@ def show_space() -> None:
     with st.sidebar:
         st.markdown(f"**densray** · {plain(chosen_bench().name)}")
         if len(benches()) > 1:
-            choice("Space", "space", list(benches()), help="All spaces the explorer was started with.")
+            choice("Space", "space", list(benches()), help="The spaces that the explorer was started with.")
         space = chosen_bench().space
         st.caption(f"{show_count(len(space))} words × {show_count(space.width)} dimensions")
 
@@ -119,6 +122,8 @@ def show_help(glossary: str = _GLOSSARY) -> None:
         links = documentation_links()
         named = " · ".join(f"[{name}]({address})" for name, address in links.items())
         st.caption(" · ".join(filter(None, [f"densray {__version__}", named])))
+        if "Documentation" not in links:
+            st.caption("To read the documentation here, start the explorer by `make explore` in a checkout of densray.")
 
 
 @cache
@@ -172,8 +177,8 @@ def choose_axis(*, with_method: bool = True) -> AxisChoice:
             _choose_upload()
         method = given["method"] if given["method"] in METHODS else "auto"
         if with_method:
-            method = choice("Method", "method", list(METHODS), help="How the axis is found from the seeds.")
-            st.caption(plain(METHODS[method].summary))
+            method = choice("Method", "method", list(METHODS), help="How the axis is fitted to the seeds.")
+            st.caption(plain(capitalized(METHODS[method].summary)))
         st.text_input("Name of the axis", placeholder=_name(source), **bound("name"))
         wanted = AxisChoice(
             given["name"].strip() or _name(source),
@@ -189,18 +194,19 @@ def choose_axis(*, with_method: bool = True) -> AxisChoice:
     return wanted
 
 
-_LIST_HELP = "Words separated by spaces, commas or line breaks. Upper and lower case count as the same."
+_LIST_HELP = "Separate words by spaces, commas or line breaks. Upper and lower case do not matter."
 
 
 def _offer_to_pin(wanted: AxisChoice) -> None:
     """Show the button that pins the current axis, and the pinned axes, each with a button to remove it."""
     st.button(
         "Pin this axis", icon=":material/push_pin:", on_click=pin_axis, args=(wanted,),
-        disabled=wanted.source == "upload", help="For the map, together with other axes. A file cannot be pinned.",
+        disabled=wanted.source == "upload",
+        help="A pinned axis can be chosen on the Map page. The axis of a file cannot be pinned.",
     )  # fmt: skip
     pinned = pinned_axes()
     if pinned:
-        st.caption("Pinned axes; click one to make it the current one")
+        st.caption("Pinned axes. Click one to use it as the current axis.")
         for name in pinned:
             with st.container(horizontal=True):
                 st.button(plain(name), key=f"select {name}", icon=":material/edit:", on_click=select_axis, args=(name,))
@@ -262,7 +268,7 @@ def lexicon_of(wanted: AxisChoice) -> Lexicon:
     elif "upload problem" in st.session_state:
         raise LexiconError(*st.session_state["upload problem"])
     else:
-        raise Hint("Upload a file of words and labels in the sidebar: a word and its label (1/-1 or a score) per line.")
+        raise Hint("Upload a file in the sidebar, with a word and its label (1, -1 or a score) on each line.")
     removed = removed_seeds(wanted)
     return found.without(removed, any_case=True) if removed else found
 
@@ -303,14 +309,14 @@ def check_language(bench: Workbench, lexicon: Lexicon) -> None:
         return
     frequent = ", ".join(bench.space.words[:8])
     raise Hint(
-        "Type words of this space under “Words at the high end” and “Words at the low end” in the sidebar. It has few "
-        f"of the English words the explorer starts with; it begins: {frequent}."
+        "Type words of this space under “Words at the high end” and “Words at the low end” in the sidebar. The space "
+        f"has few of the English words that the explorer starts with. Its first words: {frequent}."
     )
 
 
 def find_axis(bench: Workbench, lexicon: Lexicon, method: str) -> ShownAxis:
     """Return the axis of labelled words; a long fit can be cancelled."""
-    found = show_step(bench.axis(lexicon, method), f"Finding the axis of {len(lexicon):,} words")
+    found = show_step(bench.axis(lexicon, method), f"Fitting the axis of {len(lexicon):,} words")
     if found is None:
         raise NotYet
     return found
@@ -340,21 +346,36 @@ def _choose_upload() -> None:
     """Show the uploader; store the lexicon of the file for this visitor."""
     file = st.file_uploader(
         "Words and labels", type=["tsv", "csv", "txt", "json", "xlsx"], max_upload_size=LARGEST_UPLOAD, key="uploader",
-        help="A word and its label (1/-1 or a score) on each line. A link to this view cannot carry the file.",
+        help="A word and its label (1, -1 or a score) on each line. A link to this view does not contain the file.",
     )  # fmt: skip
-    with st.expander("How the file is read"):
-        columns = [] if file is None else columns_of_upload(file.name, file.getvalue(), encoding=settings()["encoding"])
-        for label, name in (("Column of words", "word_column"), ("Column of labels", "label_column")):
-            if len(set(columns)) == len(columns) > 1:
-                choice(label, name, ["", *columns], format_func=lambda column: column or "found by its name")
-            else:
-                st.text_input(label, placeholder="by its name or place", **bound(name))
-        st.text_input("Names of the labels", placeholder="the low and the high one: poor, rich", **bound("label_names"))
-        choice("Encoding", "encoding", ["utf-8", "latin-1", "cp1252", "utf-16"], help="Of files that are not UTF-8.")
-    if file is not None and st.session_state.get("upload id") != _upload_id(file):
-        _read_upload(file)
+    if file is not None:
+        _choose_columns(file)
+        if st.session_state.get("upload id") != _upload_id(file):
+            _read_upload(file)
     if "upload" in st.session_state:
-        st.caption(plain(repr(st.session_state["upload"])))
+        for note in _notes_on_upload(st.session_state["upload"]):
+            st.caption(plain(note))
+
+
+def _choose_columns(file: Any) -> None:
+    """Show how an uploaded file is read. The controls are folded, but open for a file that could not be read."""
+    given = settings()
+    with st.expander("How the file is read", expanded=st.session_state.get("unread upload") == file.file_id):
+        choice("First line names the columns", "header", list(_HEADERS), format_func=_HEADERS.__getitem__)
+        columns = columns_of_upload(file.name, file.getvalue(), header=given["header"], encoding=given["encoding"])
+        if len(columns) > 1:
+            offered = {"": "detect", **columns}
+            choice("Column of words", "word_column", list(offered), format_func=offered.__getitem__)
+            choice("Column of labels", "label_column", list(offered), format_func=offered.__getitem__)
+        st.text_input("Names of the labels", placeholder="low, high: poor, rich", **bound("label_names"),
+                      help="Needed if the labels are words other than positive and negative.")  # fmt: skip
+        choice("Encoding", "encoding", ENCODINGS, help="For a file that is not UTF-8.")
+
+
+def _notes_on_upload(lexicon: Lexicon) -> list[str]:
+    """Return what was read from an upload, and notes on how."""
+    notes = [*lexicon.notes, *missing_code_notes(lexicon.labels, lexicon.name)]
+    return [repr(lexicon), *map(typeset, notes)]
 
 
 def _read_upload(file: Any) -> None:
@@ -371,6 +392,9 @@ def _read_upload(file: Any) -> None:
         found = show_step(reading, f"Reading {plain(file.name)}")
     except DensRayError as error:
         st.session_state["upload problem"] = error.args
+        if st.session_state.get("unread upload") != file.file_id:
+            st.session_state["unread upload"], st.session_state["upload id"] = file.file_id, _upload_id(file)
+            st.rerun()  # opens the controls above
     else:
         if found is None:
             return  # cancelled: it is read on the next request
@@ -378,7 +402,8 @@ def _read_upload(file: Any) -> None:
     st.session_state["upload id"] = _upload_id(file)
 
 
-_READING = ("word_column", "label_column", "label_names", "encoding")  # settings for reading an upload
+_READING = ("word_column", "label_column", "label_names", "header", "encoding")  # settings for reading an upload
+_HEADERS = {"": "detect", "yes": "yes", "no": "no"}
 
 
 def _upload_id(file: Any) -> str:
@@ -396,7 +421,7 @@ def _show_removed() -> None:
     removed = removed_seeds(settings())
     if not removed:
         return
-    st.caption("Seeds taken out; click to put one back")
+    st.caption("Removed seeds. Click one to add it again.")
     with st.container(horizontal=True):
         for word in removed:
             rest = "\n".join(other for other in removed if other != word)

@@ -107,6 +107,8 @@ class TableBench(Bench):
         Default columns of the pages.
     classes : bool, default=False
         Whether numbers in the label column are names of classes.
+    notes : sequence of str
+        How the table was read, such as a detected encoding; shown on the pages.
     progress : callable, optional
         Called with the number of rows read and their total.
     """
@@ -120,12 +122,14 @@ class TableBench(Bench):
         label_column: str | None = None,
         group_column: str | None = None,
         classes: bool = False,
+        notes: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> None:
         super().__init__(Path(source).name or source, source, min(max(LEAST_KEPT, 8 * table.width * 40_000), MOST_KEPT))
         given = [name for name in (text_column, label_column, group_column) if name is not None]
         check_columns(table.schema, given, table.name)
         self.table = table
+        self.notes = tuple(notes)
         #: The documents on show, and their row numbers in the table, from 0.
         self.sample, self.numbers, self.n_skipped = _take_sample(table, MOST_DOCUMENTS, progress)
         self.X: NDArray[Any] = _at_unit_length(self.sample.vectors())

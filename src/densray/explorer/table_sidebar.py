@@ -8,23 +8,22 @@ from typing import Any
 import streamlit as st
 
 from densray.explorer.table_bench import LabelChoice, TableBench, opened
-from densray.explorer.widgets import Hint, NotYet, bound, choice, plain, settings, show_step, table
+from densray.explorer.widgets import Hint, NotYet, bound, capitalized, choice, plain, settings, show_step, table
 from densray.figures import cut_text
-from densray.report import Column, show_count
+from densray.report import Column, show_count, typeset
 from densray.rotations import METHODS
 
 GLOSSARY = """
-- **Axis**: a direction among the vectors, found from the documents of two classes, or from numbers. The coordinate of
-  a document on it is its *score*.
-- **± and bars**: how far the score would move with other labelled documents of the same kind: one standard error after
-  ±, two in bars.
-- **Pairs ranked correctly** (held-out AUC): of two documents with different labels that the axis has not seen, how
-  often the one with the higher label scores higher; 50% is guessing.
-- **Reliability**: the share of the differences between documents that another set of
-  labelled documents would give again.
-- **p-value** (permutation test): how often shuffled labels do as well; above 0.05 the axis may be chance.
-- **Probe**: a model that tries to find the labels again, in documents that the erasure has not seen. AUC 0.5 is
-  guessing, 1 is perfect.
+- **Axis**: a direction of the vectors, fitted to the documents of two classes, or to numbers. The coordinate of a
+  document on it is the *score* of the document.
+- **± and bars**: how much a score varies with the choice of labelled documents. ± is one standard error; bars are two.
+- **Pairs ranked correctly** (held-out AUC): the share of pairs of documents with different labels in which the higher
+  label has the higher score. Each document is scored by an axis fitted without it. 50% is guessing.
+- **Reliability**: the share of the variation in scores that other labelled documents (as many, of the same kind) would
+  reproduce.
+- **p-value** (permutation test): how often an axis of shuffled labels does as well. Above 0.05, the axis may be chance.
+- **Probe**: a model that tries to predict the labels after the removal, in documents that the erasure was not learned
+  from. An AUC of 0.5 is guessing, 1 is perfect.
 """
 
 #: Value for groups of one document each.
@@ -40,13 +39,15 @@ def show_table() -> None:
     with st.sidebar:
         st.markdown(f"**densray** · {plain(bench.name)}")
         st.caption(f"{show_count(len(bench.table))} documents × {show_count(bench.table.width)} dimensions")
+        for note in bench.notes:
+            st.caption(plain(typeset(note)))
         if bench.is_sampled:
             st.caption(
-                f"{show_count(len(bench.sample))} of them, spread evenly over the table, are searched and "
-                "ranked here. Downloads have all."
+                f"{show_count(len(bench.sample))} of them, spread evenly over the table, are shown here. Downloads "
+                "contain all."
             )
         if bench.n_skipped:
-            st.caption(f"{show_count(bench.n_skipped)} documents have no usable vector and are left out.")
+            st.caption(f"Left out, because the vector is not usable: {show_count(bench.n_skipped)} documents.")
 
 
 def choose_labels(bench: TableBench, *, for_axis: bool = True) -> LabelChoice | None:
@@ -65,8 +66,8 @@ def choose_labels(bench: TableBench, *, for_axis: bool = True) -> LabelChoice | 
         groups = _choose_groups(bench, column)
         method = "auto"
         if for_axis:
-            method = choice("Method", "method", list(METHODS), help="How the axis is found from the documents.")
-            st.caption(plain(METHODS[method].summary))
+            method = choice("Method", "method", list(METHODS), help="How the axis is fitted to the documents.")
+            st.caption(plain(capitalized(METHODS[method].summary)))
     return LabelChoice(column, class_name, wanted.as_classes, groups, method)
 
 
@@ -97,11 +98,11 @@ def _choose_groups(bench: TableBench, column: str) -> str:
 
     def label(name: str) -> str:
         if name == ALONE:
-            return "nothing: each alone"
+            return "no groups: each alone"
         return "documents with the same text" if name == bench.text_column else f"documents with the same “{name}”"
 
     chosen = choice("Held out together", "group", options, format_func=label,
-                    help="Tests on unseen documents leave out whole groups, such as an author.")  # fmt: skip
+                    help="Whole groups are held out for testing, such as all texts of an author.")  # fmt: skip
     return "" if chosen == ALONE else chosen
 
 
@@ -109,10 +110,10 @@ def ask_for_labels(bench: TableBench) -> Hint:
     """Return a hint on choosing a label column."""
     if not bench.label_columns:
         return Hint(
-            "This table has no column of labels: texts that several documents share, or numbers. Add one, such as the "
-            "source or the year, and open the table again. The map works without."
+            "This table has no label column: a column of numbers, or of texts that several documents share. Add one, "
+            "such as the source or the year, and open the table again. The Map page needs no labels."
         )
-    return Hint("Choose a “Label column” in the sidebar: an axis runs between its classes, or along its numbers.")
+    return Hint("Choose a “Label column” in the sidebar. The axis runs between its classes, or along its numbers.")
 
 
 def run(step: Any, label: str, **more: Any) -> Any:
@@ -129,13 +130,13 @@ def run(step: Any, label: str, **more: Any) -> Any:
 def find_documents(bench: TableBench) -> list[int]:
     """Show a search box for the texts; return the positions of the documents found."""
     st.text_input("Find documents", placeholder="words of a text", **bound("find"),
-                  help="Upper and lower case count as the same.")  # fmt: skip
+                  help="Upper and lower case do not matter.")  # fmt: skip
     wanted = settings()["find"].strip()
     found = bench.find(wanted, _MOST_FOUND + 1)
     if wanted and not found:
-        st.caption(plain(f"No document on show has “{wanted[:60]}” in its text."))
+        st.caption(plain(f"No text on this page contains “{wanted[:60]}”."))
     elif len(found) > _MOST_FOUND:
-        st.caption(f"The first {_MOST_FOUND} documents found are marked.")
+        st.caption(f"More than {_MOST_FOUND} documents match. The first {_MOST_FOUND} are marked.")
     return found[:_MOST_FOUND]
 
 
@@ -146,7 +147,7 @@ def choose_document(bench: TableBench, found: Sequence[int], *, label: str = "Lo
     places = places if current is None else list(dict.fromkeys([current, *places]))
     options = {str(bench.numbers[place] + 1): place for place in places}
     chosen = choice(label, "document", ["", *options], format_func=lambda number: _entry(bench, options, number),
-                    help="A click on the map chooses one too. “Find documents” narrows the list.")  # fmt: skip
+                    help="Or click on the map. “Find documents” shortens this list.")  # fmt: skip
     return options.get(chosen)
 
 

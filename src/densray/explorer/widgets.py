@@ -29,7 +29,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~:$&])")
 #: Places where Markdown would create a link even in escaped text; an invisible word joiner prevents it.
 _LINKS = re.compile(r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=[\w.+-])(?=@[\w-]+\.)", re.IGNORECASE)
 _JOINER = "\u2060"
-_BAR = "rgba(0, 114, 178, 0.75)"  # blue, seen in either theme
+_BAR = "rgb(47, 143, 208)"  # blue, with a contrast above 3 in either theme
 
 
 def plain(text: str) -> str:
@@ -39,6 +39,15 @@ def plain(text: str) -> str:
     '\\\\<b\\\\>\\\\*'
     """
     return _MARKUP.sub(r"\\\1", _LINKS.sub(_JOINER, " ".join(text.split())))
+
+
+def capitalized(text: str) -> str:
+    """Return a text with a capital first letter; the others are unchanged.
+
+    >>> capitalized("the LDA axis")
+    'The LDA axis'
+    """
+    return text[:1].upper() + text[1:]
 
 
 def settings() -> Settings:
@@ -138,6 +147,7 @@ _CONTROLS = {
     "word_column": "Column of words",
     "label_column": "Column of labels",
     "label_names": "Names of the labels",
+    "header": "First line names the columns",
     "encoding": "Encoding",
     "n_axes": "Axes",
     "other_lexicon": "Words at the high end there",
@@ -160,18 +170,27 @@ def in_controls(error: DensRayError) -> str:
     '3 of 40 words are in the space.'
     >>> in_controls(LexiconError("mine.csv is not UTF-8.", Advice(" Use ", Argument("encoding", "latin-1"), ".")))
     'mine.csv is not UTF-8. Use “Encoding”: latin-1.'
+    >>> in_controls(LexiconError("'ja' is not a number.", Advice(" Use ", Argument("label_names", ("no", "ja")), ".")))
+    "'ja' is not a number. Use “Names of the labels”: no, ja."
     """
     text = error.written(_control, offers=lambda argument: argument.name in _CONTROLS)
     first = text.replace(",", " ").partition(" ")[0]  # a word, or the name of a file
-    return text[:1].upper() + text[1:] if first.isascii() and first.isalpha() and first.islower() else text
+    return capitalized(text) if first.isascii() and first.isalpha() and first.islower() else text
 
 
 def _control(argument: Argument) -> str:
     """Return the name of the control that sets an argument, with its value; the argument itself if there is none."""
     if argument.name not in _CONTROLS:
         return str(argument)
-    value = f": {argument.value}" if argument.has_value else ""
+    value = f": {_in_words(argument.value)}" if argument.has_value else ""
     return f"“{_CONTROLS[argument.name]}”{value}"
+
+
+def _in_words(value: object) -> str:
+    """Return a value as a visitor enters it: several with commas, and yes or no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def chart(figure: Any, container: Any = st, **more: Any) -> Any:

@@ -12,7 +12,7 @@ from densray.analogies import AnalogySet
 from densray.axes import near_misses
 from densray.errors import DensRayError, LexiconError
 from densray.formats import FORMATS, foreign_kind
-from densray.lexicon import Lexicon, column_names, split_words
+from densray.lexicon import Lexicon, column_names, encoding_note, split_words
 from densray.ratings import RatingColumns, Ratings
 from densray.report import show_count
 from densray.space import WordSpace
@@ -85,12 +85,14 @@ def lexicon_of_upload(
     word_column: str = "",
     label_column: str = "",
     label_names: str = "",
+    header: str = "",
     encoding: str = "utf-8",
 ) -> Lexicon:
     """Return the lexicon of an uploaded file; errors name the file as it was uploaded.
 
-    `label_names` are the names of the low and the high label, separated by a comma. If the file is not a table of words
-    and labels, the error names the detected type.
+    Columns are those of `columns_of_upload`. `label_names` are the names of the low and the high label, separated by a
+    comma. `header` is "yes" or "no": whether the first line names the columns; empty: detect it. If the
+    file is not a table of words and labels, the error names the detected type.
     """
     ends = split_words(label_names)
     if ends and len(ends) != 2:
@@ -105,14 +107,13 @@ def lexicon_of_upload(
                 path,
                 word_column=word_at,
                 label_column=label_at,
+                header={"yes": True, "no": False}.get(header),
                 encoding=encoding,
                 label_names=(ends[0], ends[1]) if ends else None,
             )
         except LexiconError as error:
             if kind is None and isinstance(error.__context__, UnicodeDecodeError):
-                raise LexiconError(
-                    *error.args, " Or choose its encoding in the sidebar, under “How the file is read”."
-                ) from error
+                raise LexiconError(*error.args, " Or choose its “Encoding” in the sidebar.") from error
             if kind is None:
                 raise
             raise LexiconError(
@@ -121,17 +122,39 @@ def lexicon_of_upload(
             ) from error
 
 
-def columns_of_upload(file_name: str, content: bytes, *, encoding: str = "utf-8") -> list[str]:
-    """Return the headers of an uploaded file; empty if it cannot be read.
+def columns_of_upload(file_name: str, content: bytes, *, header: str = "", encoding: str = "utf-8") -> dict[str, str]:
+    """Return the columns of an uploaded file: for each, the value that chooses it and its label on the page.
 
-    >>> columns_of_upload("my_words.csv", b"Nr,Begriff,Urteil\\n".replace(b"\\n", bytes([10])))
-    ['Nr', 'Begriff', 'Urteil']
+    They are chosen by name. Without names, or if names repeat, they are chosen by position, and labelled with their
+    first field. A file that cannot be read has none.
+
+    >>> columns_of_upload("my_words.csv", b"Nr,Begriff,Urteil\\n1,gut,ja")
+    {'Nr': 'Nr', 'Begriff': 'Begriff', 'Urteil': 'Urteil'}
+    >>> columns_of_upload("my_words.csv", b"gut,1\\nmies,-1")
+    {'0': 'column 1 (gut …)', '1': 'column 2 (1 …)'}
     """
     with _on_disk(file_name, content) as path:
         try:
-            return column_names(path, encoding=encoding)
+            fields = column_names(path, encoding=encoding)
         except DensRayError:
-            return []
+            return {}
+    are_names = header == "yes" or (header != "no" and not any(map(_is_number, fields)))
+    if are_names and len(set(fields)) == len(fields):
+        return {name: name for name in fields}
+    return {str(place): f"column {place + 1} ({field[:20]} …)" for place, field in enumerate(fields)}
+
+
+def encoding_note_of_upload(file_name: str, content: bytes, *, encoding: str = "utf-8") -> str:
+    """Return a note on the encoding of an uploaded file if it was detected, else an empty text.
+
+    >>> encoding_note_of_upload("mine.csv", b"word,rating\\ncat,1\\n")
+    ''
+    """
+    with _on_disk(file_name, content) as path:
+        try:
+            return encoding_note(path, encoding=encoding)
+        except DensRayError:
+            return ""
 
 
 @contextmanager

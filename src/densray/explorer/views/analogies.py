@@ -34,6 +34,7 @@ from densray.explorer.widgets import (
     choose_several,
     chosen_bench,
     complain,
+    controls,
     heading,
     plain,
     settings,
@@ -52,7 +53,7 @@ from densray.rotations import METHODS
 from densray.space import WordSpace
 
 TITLE, ICON = "Analogies", ":material/join_right:"
-LEAD = "Complete analogies from example pairs, such as man : woman, uncle : ?. Or measure solvers on a whole set."
+LEAD = "Complete analogies from example pairs, or measure how often solvers answer correctly."
 
 _PARTS = {"ask": "Ask", "benchmark": "Benchmark"}
 _ROTATIONS = sorted(METHODS, key=lambda name: name != "densray-unit")  # the default, that of the paper, first
@@ -106,7 +107,9 @@ def _check_language(bench: Workbench, pairs: AnalogySet) -> None:
     """Ask for pairs if the default ones are not in the space, as in other languages."""
     untouched = settings()["pairs"] == DEFAULTS["pairs"]
     if untouched and len(bench.space.absent(pairs.words, any_case=True)) * 2 > len(pairs.words):
-        raise Hint("Type pairs of words of this space under “Example pairs”, and a “Query”: it has few of these words.")
+        raise Hint(
+            "Type pairs of words of this space under “Example pairs”, and a “Query”. The space has few of these words."
+        )
 
 
 def _choose_question() -> tuple[str, str | None]:
@@ -114,15 +117,15 @@ def _choose_question() -> tuple[str, str | None]:
     st.text_area(
         "Example pairs, one per line",
         height=190,
-        help="Several correct answers with slashes between: "
-        "Wales Cardiff/Caerdydd. IntRank learns from all of them, others from the first.",
+        help="Separate several correct answers by slashes: "
+        "Wales Cardiff/Caerdydd. IntRank learns from all of them, the other solvers from the first.",
         **bound("pairs"),
     )
-    st.text_input("Query", placeholder="a word whose partner is wanted", **bound("query"))
-    st.text_input("Correct answer", placeholder="if you know it", **bound("expected"))
+    st.text_input("Query", placeholder="the word to complete", **bound("query"))
+    st.text_input("Correct answer", placeholder="optional", **bound("expected"))
     name = choice("Solver", "solver", list(SOLVERS))
     st.caption(plain(f"Score: {SOLVERS[name].summary}."))
-    return name, choice("Axis found by", "rotation", _ROTATIONS) if SOLVERS[name].rotation else None
+    return name, choice("Method for the axis", "rotation", _ROTATIONS) if SOLVERS[name].rotation else None
 
 
 def _is_known(space: WordSpace, word: str) -> bool:
@@ -161,7 +164,7 @@ def _correct_answer(space: WordSpace, query: str) -> str:
     if not word or not _is_known(space, word):
         return ""
     if word.lower() == query.lower():
-        st.warning(plain(f"“{word}” is the query itself, which cannot answer."), icon=":material/search_off:")
+        st.warning(plain(f"“{word}” is the query, which cannot be the answer."), icon=":material/search_off:")
         return ""
     return space.words[int(space.locate([word], any_case=True)[0])]
 
@@ -169,7 +172,7 @@ def _correct_answer(space: WordSpace, query: str) -> str:
 def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
     answers, correct = list(found.answers), found.correct
     if not answers:
-        st.info("No word of the space is left to answer.")
+        st.info("No other word of the space can be an answer.")
         return
     heading(f"{query} → {answers[0].word}", anchor=False)
     if correct is not None and correct.rank > 1:
@@ -179,7 +182,7 @@ def _show_answers(space: WordSpace, query: str, found: _Answered) -> None:
     _show_table(answers)
     if found.skipped:
         named = name_some([f"{pair.query} : {pair.answer}" for pair in found.skipped])
-        st.caption(plain(f"Left out, for a word that is not in the space: {named}."))
+        st.caption(plain(f"Left out, because a word is not in the space: {named}."))
 
 
 def _show_table(answers: Sequence[RankedWord]) -> None:
@@ -188,12 +191,12 @@ def _show_table(answers: Sequence[RankedWord]) -> None:
     names, parts = ("score", *answers[0].parts), _separating_parts(answers)
     columns = [Column(name, decimals=3) for name in ("score", *parts)]
     small_table(rows, ["rank", "word", *columns], bars=("score", *parts))
-    fewer = f" {len(parts)} of {len(names) - 1} parts are shown, the ones that differ most." * (
+    fewer = f" The table shows the {len(parts)} of {len(names) - 1} parts that differ most." * (
         len(parts) < len(names) - 1
     )
     st.caption(
-        "Bars begin at the lowest number of their column and share one scale: the column with the longest bars "
-        f"separates the answers most.{fewer}"
+        "Each bar shows the difference from the lowest number of its column. All columns have the same scale, so the "
+        f"column with the longest bars separates the answers most.{fewer}"
     )
     if fewer:
         with st.expander("All parts of the scores"):
@@ -211,14 +214,15 @@ def _separating_parts(answers: Sequence[RankedWord]) -> list[str]:
 
 
 _ALL = "all sections"
-_CASES = {"set": "as the set has it", "ignore": "ignored"}
+_CASES = {"set": "as in the set", "ignore": "ignored"}
 _QUESTIONS = {"misses": "Misses", "all": "All questions"}
 _MOST_ROWS = 5_000
 
 
 def show_benchmark(bench: Workbench) -> None:
     """Show the accuracy of solvers on a section or on a whole set."""
-    first, second, third = st.columns([1, 1, 2])
+    with controls("benchmark"):
+        first, second, third = st.columns([1, 1, 2])
     with first:
         analogies = _choose_set(bench)
     with second:
@@ -230,7 +234,7 @@ def show_benchmark(bench: Workbench) -> None:
     chosen = categories if section == _ALL else [one for one in categories if one.name == section]
     _show_coverage(bench, analogies, chosen, any_case)
     if not any(len(one) > 1 for one in chosen):
-        st.warning("Two pairs with all their words in the space are needed. Choose another section.")
+        st.warning("The space has both words of fewer than two pairs. Choose another section.")
         return
     if not solvers:
         st.info("No solver is chosen: choose one or more above.")
@@ -281,7 +285,7 @@ def _choose_section(categories: Sequence[LocatedCategory]) -> str:
     if settings()["section"] not in sizes:
         write_setting("section", next((one.name for one in categories if len(one) > 1), _ALL))
     return choice("Section", "section", [_ALL, *(one.name for one in categories)], format_func=sizes.__getitem__,
-                  help="In brackets: the pairs that have both words in the space.")  # fmt: skip
+                  help="In brackets: the number of pairs with both words in the space.")  # fmt: skip
 
 
 def _show_coverage(bench: Workbench, analogies: AnalogySet, chosen: Sequence[LocatedCategory], any_case: bool) -> None:
@@ -307,7 +311,9 @@ def _show_results(results: Sequence[AnalogyResult], category: AnalogyCategory | 
         for one in results
     ]  # fmt: skip
     small_table(rows, columns)
-    st.caption("Shares of the questions. The reciprocal rank of a correct answer is 1 if it is first, 1/2 if second.")
+    st.caption(
+        "Shares of the questions. The reciprocal rank is 1 if the correct answer comes first, 1/2 if it comes second."
+    )
     if category is None:
         cells = [
             {"category": one.category, "method": result.solver, "precision": one.precision}
@@ -334,13 +340,17 @@ def _show_questions(results: Sequence[AnalogyResult], category: AnalogyCategory)
         st.success("Every first answer is correct.", icon=":material/check:")
         return
     several = f"; the first {_MOST_ROWS:,} are shown" if len(asked) > _MOST_ROWS else ""
-    st.caption(f"{len(asked):,} questions{several}. Select a row to ask it again and see the parts of the scores.")
+    st.caption(
+        f"{len(asked):,} questions{several}. Select a row to open the question under “Ask”, with the parts of the "
+        "scores."
+    )
     asked = asked[:_MOST_ROWS]
     examples = any(question.example for _, question in asked)
     rows = [_row(*each, examples=examples) for each in asked]
     shown = [name for name in rows[0] if name != "solver" or len(results) > 1]
     st.session_state["asked"] = category, asked  # not a callback argument: Streamlit never frees those
-    table(rows, shown, key="questions", selection_mode="single-row", on_select=_ask_selected)
+    help = {"rank": "The rank of the correct answer."}
+    table(rows, shown, help=help, key="questions", selection_mode="single-row", on_select=_ask_selected)
 
 
 def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]:
@@ -350,7 +360,7 @@ def _row(solver: str, question: Prediction, *, examples: bool) -> dict[str, Any]
         "query": question.query,
         "correct": ", ".join(question.answers),
         "first answer": question.words[0] if question.words else "",
-        "rank of the correct one": question.rank,
+        "rank": question.rank,
     }
 
 

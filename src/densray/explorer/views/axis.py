@@ -57,8 +57,8 @@ from densray.statistics import is_closed_form
 
 TITLE, ICON = "Axis", ":material/straighten:"
 LEAD = (
-    "Two lists of words make an axis, and every word of the space has a place on it. Change the lists in the sidebar, "
-    "or start from an example."
+    "Two lists of words define an axis, and every word of the space gets a score on it. Change the lists in the "
+    "sidebar, or start from an example."
 )
 
 _SHOWN = 15  # words per end
@@ -89,7 +89,7 @@ def show() -> str | None:
             _show_verdict(diagnosis)
     if diagnosis is not None and diagnosis.axis.even_odds is not None:
         even = show_number(diagnosis.axis.even_odds)
-        neutral.caption(f"A score of 0 is not neutral: even odds between the two ends lie at {even}, the dashed line.")
+        neutral.caption(f"A score of 0 is not neutral. The odds between the two ends are even at {even} (dashed line).")
     with found:
         _show_own_words(bench, axis, own, diagnosis)
     show_missing(bench, axis.rows.missing, len(axis.rows))
@@ -137,7 +137,7 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
     contradicting = [row["word"] for row in diagnosis.contradictions[:5]] if verdict.grade != "good" else []
     if contradicting:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption("Take out", width="content")
+            st.caption("Remove a seed", width="content")
             for place, word in enumerate(contradicting):
                 _seed_button(word, f"contradicting {place}")
     first = diagnosis.axes[0]
@@ -147,25 +147,25 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
         "Seeds": (
             show_count(diagnosis.n_seeds),
             f"{show_count(diagnosis.n_high)} high, {show_count(diagnosis.n_low)} low",
-            "The words of the lists or the lexicon that are in the space, from which the axis is found.",
+            "The words of the lists or the lexicon that are in the space. The axis is fitted to them.",
         ),
         "Pairs ranked correctly": (
             show_share(first.auc),
             interval,
-            "Of a high and a low seed that the axis has not seen, how often the high one scores higher (held-out AUC, "
-            "with its 95% interval). 50% is guessing.",
+            "The share of pairs of a high and a low seed in which the high one scores higher (held-out AUC, with its "
+            "95% interval). Each seed is scored by an axis fitted without it. 50% is guessing.",
         ),
         "Reliability": (
             show_share(diagnosis.vocabulary.reliability, marks=RELIABILITY_MARKS),
             kept,
-            "The share of the differences between words that other seeds of this kind would give again (reliability, "
-            "with its 95% interval). The standard error of a score is "
-            f"{show_number(diagnosis.vocabulary.standard_error)}, median over the vocabulary.",
+            "The share of the variation in scores that other seeds (as many, of the same kind) would reproduce, with "
+            "its 95% interval. The median standard error of a score is "
+            f"{show_number(diagnosis.vocabulary.standard_error)}.",
         ),
         "p-value": (
             show_number(diagnosis.permutation.p_value, open_ends=True, marks=P_MARKS),
             f"{show_count(diagnosis.permutation.n_permutations)} shuffles",
-            "How often shuffled labels do as well (permutation p). Above 0.05 the axis may be chance.",
+            "How often an axis of shuffled labels does as well (permutation test). Above 0.05, the axis may be chance.",
         ),
     }
     for container, (name, (value, below, help)) in zip(st.columns(4), tiles.items(), strict=True):
@@ -175,7 +175,7 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
 def _choose_own_words(bench: Workbench) -> list[str]:
     """Return the typed words that are in the space, in its spelling; report the others."""
     st.text_input("My words", placeholder="one or several: nurse, banker, teacher", **bound("words"),
-                  help="Drawn between the ends with their error bars, and marked in the histogram.")  # fmt: skip
+                  help="Shown between the two ends with error bars, and marked in the histogram.")  # fmt: skip
     found, missing = find_words(settings()["words"], bench.space)
     tell_missing(bench, missing, len(found), what="of my words")
     if len(found) > _MOST_OWN:
@@ -224,8 +224,8 @@ def _show_own_words(bench: Workbench, axis: ShownAxis, own: list[str], diagnosis
         "rank": "1 is the highest score.",
         "score": "The coordinate on the axis.",
         "standard_error": "One standard error: how much the score would vary with other seeds.",
-        "probability": "The probability that a word with this score is of the high end. Empty for words unlike the "
-        "seeds.",
+        "probability": "The probability that a word with this score belongs to the high end. Empty for words unlike "
+        "the seeds.",
     }
     kept = {key for row in rows for key, value in row.items() if value is not None}
     known = [each for each in columns if isinstance(each, str) or each.key in kept]
@@ -240,11 +240,11 @@ def _show_own_words(bench: Workbench, axis: ShownAxis, own: list[str], diagnosis
 
 def _suggest_seeds(bench: Workbench, axis: ShownAxis) -> None:
     """Offer further seeds; the user decides."""
-    with st.expander("Words like these: further seeds to choose from"):
+    with st.expander("Similar words: more seeds to choose from"):
         st.caption(
-            "The words nearest to each list that the axis puts on its side. Click to add one; you decide. Chosen by "
-            "their vectors, they agree with the axis more than words you think of would: the figures look better. Over "
-            "published scales they did not bring the axis nearer to people; ten rated items did."
+            "The words nearest to each list, among those that the axis puts on the same side. Click one to add it. "
+            "These words are chosen by their vectors, so they agree with the axis, and improve its numbers. On "
+            "published scales they did not bring the scores closer to ratings by people; ten rated items did."
         )
         found = bench.recall(
             ("suggested", *identity(axis.lexicon, axis.method)),
@@ -252,7 +252,7 @@ def _suggest_seeds(bench: Workbench, axis: ShownAxis) -> None:
         )
         for end, words in zip(("high", "low"), found, strict=True):
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption(f"To the {end} end", width="content")
+                st.caption(f"Add to the {end} end", width="content")
                 for place, word in enumerate(words):
                     st.button(plain(word), key=f"suggested {end} {place}", icon=":material/add:", on_click=add_seed,
                               args=(word, end))  # fmt: skip
@@ -260,30 +260,31 @@ def _suggest_seeds(bench: Workbench, axis: ShownAxis) -> None:
 
 def _show_details(diagnosis: Diagnosis) -> None:
     """Show all figures, and the seeds that move the axis or contradict the others."""
-    with st.expander("All figures, and the seeds behind them"):
+    with st.expander("All numbers, and the most important seeds"):
         figures = diagnosis.tables()[0]
         table(figures.rows, figures.columns)
         left, right = st.columns([3, 2], gap="large")
         with left:
-            st.markdown("**Seeds that move the axis most**")
+            st.markdown("**Seeds with the most influence**")
             if diagnosis.influential:
-                measure = "turns the axis by (°) when left out"
+                measure = "degrees that the axis turns without the seed"
                 chart(seed_influence(diagnosis, n_seeds=15, measure=measure, ends=diagnosis.end_names))
         with right:
             found = f"{show_count(len(diagnosis.contradictions))} of {show_count(diagnosis.n_seeds)}"
-            st.markdown(f"**Seeds that pull against the rest: {found}**")
-            st.caption("Found without them, the axis puts them on the wrong side. Click to take one out.")
+            st.markdown(f"**Seeds that contradict the others: {found}**")
+            st.caption("An axis fitted without such a seed puts it on the wrong side. Click one to remove it.")
             with st.container(horizontal=True):
                 for place, row in enumerate(diagnosis.contradictions[:20]):
                     _seed_button(row["word"], f"against {place}")
-            st.markdown("**Take out another seed**")
+            st.markdown("**Remove another seed**")
             with st.container(horizontal=True):
                 for place, row in enumerate(diagnosis.influential[:10]):
                     _seed_button(row["word"], f"influential {place}")
         held_out = show_estimate(diagnosis.axes[0].tau, diagnosis.tau_interval.low, diagnosis.tau_interval.high)
         st.caption(
-            f"Held-out τ {held_out}: the rank correlation of labels and of scores by axes found without them. A "
-            f"perfect order has {show_number(diagnosis.tau_ceiling)}, since equal labels have no order."
+            f"Held-out τ {held_out}: the rank correlation of the labels with the scores, where each seed is scored by "
+            f"an axis fitted without it. It is at most {show_number(diagnosis.tau_ceiling)}, because seeds with equal "
+            "labels have no order."
         )
 
 
@@ -300,16 +301,16 @@ def _show_change(bench: Workbench, wanted: AxisChoice, axis: ShownAxis) -> None:
     before = find_axis(bench, lexicon_of(whole), wanted.method)
     change = axis_change(before.ranking, axis.ranking)
     heading("What changed")
-    without = f"Without {', '.join(removed[:10])} the axis turned by {show_number(change.degrees, 1)}°; "
+    without = f"Without {', '.join(removed[:10])} the axis turned by {show_number(change.degrees, 1)}°. "
     st.markdown(
-        plain(f"{without}the order of the vocabulary correlates at {show_number(change.spearman)} with the old order.")
+        plain(f"{without}The rank correlation of the new scores with the old ones is {show_number(change.spearman)}.")
     )
     columns: list[Column | str] = ["word", Column("before", "rank before"), Column("after", "rank after"),
                Column("shift", "shift (sd)", decimals=2)]  # fmt: skip
     for container, title, rows in zip(st.columns(2), ("Risen most", "Fallen most"), (change.risen, change.fallen),
                                   strict=True):  # fmt: skip
         container.caption(title)
-        table(rows, columns, help={"shift": "In standard deviations."}, container=container)
+        table(rows, columns, help={"shift": "Change of the score, in standard deviations."}, container=container)
 
 
 def _offer_downloads(bench: Workbench, wanted: AxisChoice, axis: ShownAxis, diagnosis: Diagnosis | None) -> None:

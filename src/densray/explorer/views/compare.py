@@ -16,6 +16,7 @@ from densray.axes import (
     MethodTrial,
     SpaceComparison,
     method_verdict,
+    recommended_method,
     trial_rows,
 )
 from densray.explorer.python_code import compare_code, spaces_code
@@ -83,7 +84,7 @@ def _choose_methods() -> list[str]:
     found = choose_several("Methods", "methods", COMPARABLE, default=QUICK_METHODS)
     with st.container(horizontal=True):
         st.button("All methods", on_click=write_several, args=("methods", COMPARABLE), icon=":material/select_all:")
-        st.button("The quick ones", on_click=write_several, args=("methods", QUICK_METHODS), icon=":material/bolt:")
+        st.button("Quick methods", on_click=write_several, args=("methods", QUICK_METHODS), icon=":material/bolt:")
     if not found:
         st.info("No method is chosen: choose one or more above.")
     return [method for method in COMPARABLE if method in found]
@@ -92,7 +93,7 @@ def _choose_methods() -> list[str]:
 def _try(bench: Workbench, lexicon: Lexicon, method: str) -> MethodTrial | FailedMethod | None:
     """Return the trial of one method; None if it was cancelled or waits for a click."""
     slow = len(lexicon) > (METHODS[method].slow_from or math.inf)
-    start = f"Try {method}: with {len(lexicon):,} words it takes a while" if slow else None
+    start = f"Try {method} (slow with {len(lexicon):,} words)" if slow else None
     return show_step(bench.trial(lexicon, method), f"Trying {method}", start=start)
 
 
@@ -100,8 +101,8 @@ def _show_methods(place: Any, tried: Mapping[str, MethodTrial | FailedMethod], m
     """Show the methods with their figures, including unfinished ones."""
     if not methods:
         return
-    rows = trial_rows(list(tried.values()))
-    rows.sort(key=lambda row: -row.get("tau", -1.0))
+    recommended, rows = recommended_method(list(tried.values())), trial_rows(list(tried.values()))
+    rows.sort(key=lambda row: (row["method"] != recommended, -row.get("tau", -1.0)))
     with place.container():
         waiting = [{"method": method} for method in methods if method not in tried]
         _show_figures([_in_short(row) for row in [*rows, *waiting]])
@@ -139,9 +140,9 @@ def _show_figures(rows: Sequence[dict[str, Any]]) -> None:
 def _explain_figures(rows: Sequence[dict[str, Any]]) -> None:
     """Explain the columns, and offer the remaining figures."""
     st.caption(
-        "AUC: how often a high seed scores above a low one, both scored by axes found without them; 0.5 is guessing. "
-        "Behind the best: how much lower Kendall's τ is, “beyond chance” if the 95% interval of the difference lies "
-        "above 0. All methods share the same ten folds."
+        "The recommended method comes first, then the others by τ. AUC: the share of pairs of a high and a low seed in "
+        "the correct order, scored by axes fitted without them; 0.5 is guessing. Behind the best: the difference in "
+        "Kendall's τ. It is beyond chance if its 95% interval lies above 0. All methods share the same ten folds."
     )
     with st.expander("Held-out τ, intervals of the differences, and seconds"):
         columns: list[Column | str] = [
@@ -161,18 +162,21 @@ def _explain_figures(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _show_differences(comparison: MethodComparison, name: str) -> None:
-    names = [trial.method for trial in comparison.found]
+    recommended = recommended_method(comparison.trials)
+    names = sorted((trial.method for trial in comparison.found), key=lambda method: method != recommended)
     if len(names) < 2:
         return
     words, angles = st.columns(2, gap="large") if len(names) <= _SIDE_BY_SIDE else (st.container(), st.container())
     with words:
         heading("Words they disagree on most")
-        st.caption("The methods that rank a word highest and lowest, with its rank (1 is the highest score).")
+        st.caption(
+            "For each word: the methods that rank it highest and lowest, with the rank (1 is the highest score)."
+        )
         ranked = [_extremes(row, names) for row in comparison.disagreements[:_NAMED]]
         small_table(ranked, ["word", Column("high", "ranked highest by"), Column("low", "ranked lowest by")])
     with angles:
         heading("Angle between the axes")
-        st.caption("In degrees; two random directions of this space would be close to 90° apart.")
+        st.caption("In degrees. Two random directions in this space are nearly 90° apart.")
         order = {method: place for place, method in enumerate(names)}
         cells = sorted(comparison.angles, key=lambda row: (order[row["first"]], order[row["second"]]))
         chart(angle_heat_map(cells))
@@ -203,8 +207,8 @@ def _show_pair(comparison: MethodComparison, names: Sequence[str]) -> None:
     change = comparison.between(first, second, n_words=_NAMED_PER_SIDE)
     st.markdown(
         plain(
-            f"{first} and {second}: {show_number(change.degrees, 1)}° apart; their orders of the vocabulary correlate "
-            f"at {show_number(change.spearman)}."
+            f"{first} and {second}: {show_number(change.degrees, 1)}° apart. The rank correlation of their scores over "
+            f"the vocabulary is {show_number(change.spearman)}."
         )
     )
     columns: list[Column | str] = [
@@ -231,8 +235,8 @@ def show_comparison(bench: Workbench, lexicon: Lexicon, wanted: AxisChoice) -> N
     if not others:
         with st.expander("The same axis in another space"):
             st.caption(
-                "Decades, domains, models or languages side by side: start the explorer with several spaces, as in "
-                "`densray explore then.densray now.densray`, and compare them here."
+                "To compare decades, domains, models or languages here, start the explorer with several spaces: "
+                "`densray explore then.densray now.densray`."
             )
         return
     heading("The same axis in another space")
@@ -240,12 +244,17 @@ def show_comparison(bench: Workbench, lexicon: Lexicon, wanted: AxisChoice) -> N
     if not name:
         return
     other = benches()[name]
-    with st.expander("Words of its own: for another language, or where words mean something else there"):
+    with st.expander("Other words for that space: for another language, or if words have another meaning there"):
         left, right = st.columns(2)
         left.text_area("Words at the high end there", height=90, placeholder="as in the sidebar", **bound("other_high"))
         right.text_area("Words at the low end there", height=90, placeholder="as in the sidebar", **bound("other_low"))
-        st.text_area("Words to compare", height=90, placeholder="All words of both; or one pair per line: dog Hund",
-                     help="A word of this space and one of the other.", **bound("other_pairs"))  # fmt: skip
+        st.text_area(
+            "Words to compare",
+            height=90,
+            placeholder="one pair per line: dog Hund",
+            help="A word of this space and one of the other. Without pairs, all words of both spaces are compared.",
+            **bound("other_pairs"),
+        )
     theirs, pairs = _own_words(other)
     step = bench.moves(other, lexicon, wanted.method, theirs, pairs)
     found = show_step(step, f"Comparing {plain(bench.name)} with {plain(name)}")
@@ -260,7 +269,7 @@ def _own_words(other: Workbench) -> tuple[Lexicon | None, tuple[tuple[str, str],
     theirs = lexicon_of_lists(high, low, name=other.name) if high and low else None
     if bool(high) != bool(low):
         end = "low" if high else "high"
-        raise Hint(f"Type words under “Words at the {end} end there” too: an axis needs both ends.")
+        raise Hint(f"Type words under “Words at the {end} end there”, too. An axis needs words at both ends.")
     if not settings()["other_pairs"].strip():
         return theirs, None
     return theirs, tuple((pair.query, pair.answer) for pair in pairs_of_text(settings()["other_pairs"]).categories[0])
@@ -279,7 +288,7 @@ def _show_spaces(bench: Workbench, other: Workbench, found: SpaceComparison) -> 
     with right:
         st.markdown(f"**Moved most** from {plain(bench.name)} to {plain(other.name)}")
         chart(moved_words(found, own=mine))
-    with listed, st.expander("The same in numbers"):
+    with listed, st.expander("These words as a table"):
         for title, rows in (("Risen most", found.risen), ("Fallen most", found.fallen), ("My words", mine)):
             if rows:
                 st.caption(plain(title))
@@ -302,9 +311,9 @@ def _show_moved(found: SpaceComparison, rows: list[dict[str, object]]) -> None:
     help = {
         "ratio": "The difference divided by its error.",
         "difference": "The score in the second space minus the score in the first.",
-        "error": "One joint standard error: of seeds, and of words of similar frequency that did not move.",
+        "error": "One standard error: from the choice of seeds, and from words of similar frequency that did not move.",
         "moved": "Beyond chance, at a false discovery rate of 5%.",
-        "first": "Score there, in standard deviations of the words compared.",
-        "second": "Score there, in standard deviations of the words compared.",
+        "first": "Score in that space, in standard deviations of the words compared.",
+        "second": "Score in that space, in standard deviations of the words compared.",
     }
     table(rows, columns, help=help, height=260 if len(rows) > 6 else "content")

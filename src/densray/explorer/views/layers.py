@@ -35,11 +35,11 @@ from densray.explorer.widgets import (
     table,
     write_setting,
 )
-from densray.explorer.words import file_stem
+from densray.explorer.words import encoding_note_of_upload, file_stem
 from densray.explorer.workbench import Step, current
 from densray.figures import cut_text
 from densray.progress import Progress
-from densray.report import Column, show_number, to_json
+from densray.report import Column, show_number, to_json, typeset
 from densray.rotations import METHODS
 from densray.states import (
     DEFAULT_METHODS,
@@ -54,7 +54,7 @@ from densray.states import (
 )
 
 TITLE, ICON = "Layers", ":material/layers:"
-LEAD = "See where in a language model a concept can be read: by layer on held-out texts, and by token."
+LEAD = "See in which layer of a language model a concept can be detected, on held-out texts and token by token."
 
 _SHOWN = 12  # texts per end
 _FULL = 2.0  # score, in half distances of the two means, at which a token has the full colour
@@ -84,7 +84,7 @@ def is_open() -> bool:
 def show() -> None:
     """Show the hidden states the explorer was started with, or else the bundled example."""
     if _opened is None:
-        st.info("This is an example. To see your own texts, read the hidden states of a model, and open their folder:")
+        st.info("This is an example. For texts of your own, read the hidden states of a model, and open their folder:")
         show_command("densray model read MODEL sentences.csv -o states\ndensray explore states")
         if not is_at_hand(_EXAMPLE):
             return
@@ -122,10 +122,13 @@ def _with_labels(states: States) -> tuple[States, str]:
     """Return the states with labels, stored or from a file, and the name of that file."""
     if states.labels is not None:
         return states, ""
-    st.info("These states hold no labels. Upload one label per text: a line each, or a table with a column label.")
+    st.info("These states have no labels. Upload one label per text: one per line, or a table with a column “label”.")
     file = st.file_uploader("Labels of the texts", type=["txt", "csv", "tsv", "jsonl"], key="layer labels")
     if file is None:
         raise NotYet
+    note = encoding_note_of_upload(file.name, file.getvalue())
+    if note:
+        st.caption(plain(typeset(note)))
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"labels{Path(file.name).suffix.lower()}"
         path.write_bytes(file.getvalue())
@@ -180,7 +183,7 @@ def _choose_layer(result: LayerComparison, methods: Sequence[str]) -> tuple[int,
     if settings()["layer"] not in layers:
         write_setting("layer", str(best))
     with left:
-        layer = choice("Layer", "layer", layers, help=f"{method} reads best at layer {best}.")
+        layer = choice("Layer", "layer", layers, help=f"The best layer of {method} is {best}.")
     return int(layer), method
 
 
@@ -189,8 +192,8 @@ def _show_ends(result: LayerComparison, states: States, layer: int, method: str)
     correct = sum(row["correct"] for row in rows)
     heading(f"Texts at both ends, after layer {layer}")
     st.caption(
-        f"Each text is scored by an axis that has not seen it, nor any of its group: the share of its fold that lies "
-        f"below it. {correct:,} of {len(rows):,} are in the half of their label (✓)."
+        f"Each text is scored by an axis fitted without it and its group. “Below” is the share of its fold with a "
+        f"lower score. {correct:,} of {len(rows):,} texts are in the half of their label (✓)."
     )
     low, high = result.ends
     columns: list[Column | str] = [Column("mark", ""), Column("rank", "below", decimals=2), "text"]
@@ -205,7 +208,7 @@ def _show_ends(result: LayerComparison, states: States, layer: int, method: str)
 
 def _show_own_text(result: LayerComparison, states: States, layer: int, method: str) -> None:
     if states.pool == "encoder":
-        st.info("A sentence encoder gives one row per text, and none per token.")
+        st.info("A sentence encoder has one vector per text and none per token, so tokens cannot be scored.")
         return
     st.text_area("Text", placeholder="The nurse said that …", **bound("own_text"))
     loaded = show_step(_model(states), f"Loading {plain(Path(states.model).name)}", start="Load the model")
@@ -221,9 +224,9 @@ def _show_own_text(result: LayerComparison, states: States, layer: int, method: 
     st.html(_colored(found.tokens, scores))
     st.html(f"<p>{_span(high, _FULL, high)} &ensp; {_span(low, -_FULL, low)}</p>")
     st.caption(
-        "1 is the mean of the texts of the high end, −1 that of the low end; the axis was found on "
-        f"{'the last token' if states.pool == 'last' else states.pool} of each text, and on other tokens it may mean "
-        "less. The first token is left out: many models use it as a sink."
+        "A score of 1 is the mean of the texts at the high end, −1 that at the low end. The axis was fitted on "
+        f"{'the last token' if states.pool == 'last' else states.pool} of each text; scores of other tokens may mean "
+        "less. The first token has no score, because many models use it as an attention sink."
     )
     with st.expander("All scores"):
         rows = [{"token": token, "score": float(score)} for token, score in zip(found.tokens, scores, strict=True)]

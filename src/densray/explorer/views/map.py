@@ -49,8 +49,10 @@ from densray.figures import axis_scatter, to_bytes
 from densray.report import show_count, show_number
 
 TITLE, ICON = "Map", ":material/scatter_plot:"
-LEAD = "Words in a plane of two axes you chose. Click a word for its neighbours."
+LEAD = "Words on two axes that you choose. Click a word to see its neighbours."
 
+#: How to zoom and move a map.
+HOW_TO_MOVE = "Zoom with Ctrl and the mouse wheel, or two fingers. Drag to move. Double-click to reset."
 _ROLES = {"x": "Across", "y": "Up", "color": "Colour"}
 _NEIGHBORS = 10
 _ALL = "all"
@@ -59,7 +61,7 @@ _SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occu
           "list": "A list of my own"}  # fmt: skip
 #: Choices with a second control: how many words, or which.
 _ASKING = ("frequent", "list")
-_KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline and zooms."}
+_KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that zooms and works offline."}
 _SIZE = (760, 620)  # pixels; a wider window stretches it
 _FEW_WORDS, _MANY_WORDS = (
     500,
@@ -121,8 +123,8 @@ def show() -> None:
     else:
         if is_whole:
             st.info(
-                f"The whole vocabulary needs WebGL, which this browser lacks or has turned off. "
-                f"The map has the {show_count(len(few))} most frequent words instead."
+                f"The map shows only the {show_count(len(few))} most frequent words: for all words, the browser "
+                "needs WebGL."
             )
             rows = few
         _show_few(draw, len(few))
@@ -231,8 +233,8 @@ def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Sid
         except DensRayError as error:
             if wanted.source == "lexicon":
                 raise Hint(
-                    f"The space has too few words of the axis “{wanted.name[:60]}”. Choose another under "
-                    f"“{_ROLES[role]}”; an axis of your own can be pinned in the sidebar."
+                    f"The space has too few words of the axis “{wanted.name[:60]}”. Choose another axis under "
+                    f"“{_ROLES[role]}”, or pin one of your own in the sidebar."
                 ) from error
             raise LexiconError(f"there is no axis “{wanted.name[:60]}”: ", *error.args) from error
         low, high = (", ".join(word[:24] for word in words) for words in axis_ends(axis.rows))
@@ -257,7 +259,7 @@ def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[Sequenc
     marked = marked[:_MOST_MARKED]
     tell_missing(bench, missing, len(marked), what="words to mark")
     if not rows and not marked:
-        raise Hint("Type some words of the space under “The words”, or choose the most frequent under “Words”.")
+        raise Hint("Type words of the space under “The words”, or choose “Most frequent words” under “Words”.")
     if isinstance(rows, range):
         return rows, marked
     return list(dict.fromkeys([*rows, *bench.space.locate(marked).tolist()])), marked
@@ -291,22 +293,21 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
     first, second = sides["x"].axis.ranking, sides["y"].axis.ranking
     relation = axis_relation(first, second, rows)
     correlated = "" if relation.correlation is None else (
-        f" The coordinates of these words correlate at {show_number(relation.correlation, 2)}."
+        f" The correlation of the scores is {show_number(relation.correlation, 2)}."
     )  # fmt: skip
     st.caption(
         plain(
-            f"{len(rows):,} words at unit length. The axes stand at {show_number(relation.degrees, 0)}° to each other "
-            f"(90° is independent).{correlated} Ctrl and the wheel, or two fingers, zoom; "
-            "drag to move; double click to go back."
+            f"{len(rows):,} words, scaled to unit length. The angle between the axes is "
+            f"{show_number(relation.degrees, 0)}° (unrelated axes: 90°).{correlated} {HOW_TO_MOVE}"
         )
     )
     if sides["x"].axis.ranking is sides["y"].axis.ranking:
-        st.info("Both axes are the same. Choose another; an axis of your own can be pinned while you make the next.")
+        st.info("Both axes are the same. Choose another one, or pin this axis in the sidebar and define a second one.")
 
 
 def _show_card(bench: Workbench, sides: Mapping[str, _Side], wanted: AxisChoice) -> None:
     """Show the clicked or typed word: its neighbours, its coordinate on each axis, and the lists it can be added to."""
-    st.text_input("Look at a word", help="A click on the map chooses it too.", **bound("card"))
+    st.text_input("Look at a word", help="Or click a word on the map.", **bound("card"))
     asked = settings()["card"].strip()
     if not asked:
         return
@@ -330,8 +331,8 @@ def _show_card(bench: Workbench, sides: Mapping[str, _Side], wanted: AxisChoice)
             for end in ("high", "low") if wanted.source == "lists" else ():
                 st.button(f"Add to the {end} list", key=f"card {end}", icon=":material/add:", on_click=add_seed,
                           args=(word, end))  # fmt: skip
-            st.button("Mark it", key="card mark", icon=":material/push_pin:", on_click=_mark, args=(word,),
-                      help="Here, and among “My words” on Axis.")  # fmt: skip
+            st.button("Mark this word", key="card mark", icon=":material/push_pin:", on_click=_mark, args=(word,),
+                      help="On this map, and under “My words” on the Axis page.")  # fmt: skip
 
 
 def _mark(word: str) -> None:

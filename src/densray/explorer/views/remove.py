@@ -26,6 +26,7 @@ from densray.explorer.sidebar import check_language, choose_axis, lexicon_of, te
 from densray.explorer.widgets import (
     Hint,
     bound,
+    capitalized,
     charts,
     charts_and_lists,
     choice,
@@ -51,10 +52,13 @@ from densray.removers import DEFAULT_REMOVER, PREDICTIVE, REMOVERS
 from densray.report import Column, show_number
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
-LEAD = "Remove the concept in the sidebar from the space, and see what changed, what is left, and what it cost."
+LEAD = (
+    "Remove the concept of the sidebar from the space. See how the words change, how much of the concept is left, and "
+    "how similarity and analogies change."
+)
 
 #: Shown under the controls until the removal is tested.
-UNTESTED = "Not tested yet: nonlinear models usually still find the concept. The tests are under “Is it gone?”."
+UNTESTED = "Not tested yet. Nonlinear models can usually still find the concept. To test it, see “Is it gone?”."
 #: Recommended removers come first, predictive ones and the control last.
 _FIRST = (DEFAULT_REMOVER, "mean-difference", "densray-unit", "densray", "inlp")
 _REMOVERS = sorted(
@@ -73,11 +77,12 @@ _FEW_KEPT = 10
 _LARGEST = 200_000_000
 _FILES = {".densray": 1.0, ".bin": 1.0, ".vec": 3.1}  # with their size relative to four bytes per number
 _HELP = {
-    "anchor gap": "How much nearer a word is to one of the two than to the other, by cosine, on average. If it were "
-    "gone: 0.",
-    "direct bias": "How much of a word lies along the concept, on average (Bolukbasi et al. 2016). If it were gone: 0.",
-    "men": "People rated the similarity of 3,000 pairs of words (MEN, Bruni et al. 2014). This is the rank correlation "
-    "of their ratings with the cosines of the words. A removal should not lower it.",
+    "anchor gap": "The mean difference between the cosines of a word to the two words for the ends. It is 0 if the "
+    "concept is gone.",
+    "direct bias": "The mean share of a word vector along the concept (Bolukbasi et al. 2016). It is 0 if the concept "
+    "is gone.",
+    "men": "The rank correlation of the cosines of 3,000 word pairs with their similarity as rated by people (MEN, "
+    "Bruni et al. 2014). A removal should not lower it.",
 }
 
 
@@ -89,7 +94,7 @@ def show() -> None:
     check_language(bench, lexicon)
     remover = _choose_remover()
     words = _choose_words(bench, lexicon)
-    erasure = show_step(bench.erasure(lexicon, remover), f"Learning from {len(lexicon):,} words what to remove")
+    erasure = show_step(bench.erasure(lexicon, remover), f"Learning the removal from {len(lexicon):,} words")
     if erasure is None:
         return
     for remark in erasure.remarks:
@@ -119,7 +124,7 @@ def _choose_remover() -> str:
     with left:
         name = choice("Method of removal", "remover", _REMOVERS, format_func=_describe)
         summary = _summary(name)
-        st.caption(plain(f"{summary[0].upper()}{summary[1:]}. It learns from the words in the sidebar."))
+        st.caption(plain(f"{capitalized(summary)}. It is learned from the words in the sidebar."))
     if REMOVERS[name].fixed_axes:
         return name
     with right:
@@ -129,7 +134,7 @@ def _choose_remover() -> str:
 
 def _describe(name: str) -> str:
     """Return a remover with advice; its description stands below the list."""
-    advice = " (recommended)" if name in _FIRST[:2] else " (made to predict)" if name in PREDICTIVE else ""
+    advice = " (recommended)" if name in _FIRST[:2] else " (designed to predict)" if name in PREDICTIVE else ""
     return f"{name}{advice}"
 
 
@@ -142,24 +147,24 @@ def _choose_words(bench: Workbench, lexicon: Lexicon) -> RemovalWords:
     usual = typical_anchors(bench.space, lexicon)
     left, right = st.columns(2)
     with left:
-        st.text_input("Two words that stand for its ends", placeholder=", ".join(usual), **bound("anchors"),
-                      help="The words to look at are compared with these two, before and after.")  # fmt: skip
+        st.text_input("Two words for its ends", placeholder=", ".join(usual), **bound("anchors"),
+                      help="The cosines to these two words are compared, before and after the removal.")  # fmt: skip
     with right:
-        kind = choice("Words to look at", "neutral_from", list(_NEUTRAL), format_func=_NEUTRAL.__getitem__)
+        kind = choice("Words to test", "neutral_from", list(_NEUTRAL), format_func=_NEUTRAL.__getitem__)
     if kind == "list":
         st.text_area("Words that should be free of it", height=90, **bound("neutral"))
-    with st.expander("Words to leave as they are"):
-        st.text_area("Words that mean the concept itself, and should keep it", height=90,
+    with st.expander("Words to keep unchanged"):
+        st.text_area("Words that are about the concept itself, and should keep it", height=90,
                      placeholder="queen, king, …", **bound("keep"))  # fmt: skip
         keep, unknown = find_words(settings()["keep"], bench.space)
-        tell_missing(bench, unknown, len(keep), what="words to leave as they are")
+        tell_missing(bench, unknown, len(keep), what="words to keep unchanged")
     anchors, missing = find_words(settings()["anchors"], bench.space)
     typed = words_of_text(settings()["anchors"])
     if missing:
         raise LexiconError(" ".join(missing_word(word, bench.space) for word in missing[:2]))
     if typed and len(anchors) != 2:
         raise LexiconError(
-            f"“Two words that stand for its ends” has {len(typed)}: {', '.join(typed)[:80]}. Two different words are "
+            f"“Two words for its ends” has {len(typed)}: {', '.join(typed)[:80]}. Two different words are "
             f"needed there, such as: {', '.join(usual)}."
         )
     first, second = anchors or usual
@@ -170,7 +175,7 @@ def _neutral_words(bench: Workbench, lexicon: Lexicon, kind: str, anchors: tuple
     if kind == "occupations":
         words = load_word_list("occupations")
         if len(bench.space.absent(words)) > len(words) - _FEWEST:
-            raise Hint("The space has hardly any English occupation. Choose other words under “Words to look at”.")
+            raise Hint("The space has hardly any English occupation. Choose other words under “Words to test”.")
         return tuple(words)
     if kind == "frequent":
         return tuple(common_words(bench.space, _FREQUENT, exclude=[*lexicon.words, *anchors]))
@@ -178,14 +183,17 @@ def _neutral_words(bench: Workbench, lexicon: Lexicon, kind: str, anchors: tuple
     if not words:
         raise Hint("Type words that should be free of the concept under “Words that should be free of it”.")
     if len(words) > _MOST_DRAWN:
-        raise LexiconError(f"{len(words):,} words to look at were typed; {_MOST_DRAWN:,} can be drawn. Take fewer.")
+        raise LexiconError(
+            f"“Words that should be free of it” has {len(words):,} words. At most {_MOST_DRAWN:,} can be drawn. "
+            "Type fewer."
+        )
     return tuple(words)
 
 
 def _show_preview(preview: RemovalPreview) -> None:
     """Show the words before and after, and a summary."""
     first, second = preview.anchors
-    names = {"anchor gap": f"Lean towards {first} or {second}", "direct bias": "Direct bias"}
+    names = {"anchor gap": f"Gap between {first} and {second}", "direct bias": "Direct bias"}
     for container, row in zip(st.columns(3), preview.measures, strict=True):
         name, help = plain(names.get(row["measure"], "Agreement with similarity ratings")), _HELP[row["measure"]]
         if math.isnan(row["before"]):
@@ -209,7 +217,9 @@ def _show_words(preview: RemovalPreview) -> None:
         named = ", ".join(missing[:10]) + (" …" if len(missing) > 10 else "")
         st.caption(plain(f"{len(missing):,} of these words are not in the space: {named}."))
     with st.expander("Every word, before and after"):
-        st.caption(plain(f"How much nearer to “{first}” than to “{second}”, by cosine; what changed most comes first."))
+        st.caption(
+            plain(f"The cosine to “{first}” minus the cosine to “{second}”. The words that changed most come first.")
+        )
         rows = preview.words()
         table(rows, [Column(key, decimals=3) for key in rows[0]])
 
@@ -223,25 +233,24 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
     )
     if result is None:
         st.caption(
-            "Equal distances to two words do not show that a concept is gone: words that leaned the same way may still "
-            "lie together, and a classifier may still tell them apart (Gonen & Goldberg 2019). "
-            "The tests follow such words into the erased space. They take half a minute; with hundreds of thousands of "
-            "words, some minutes."
+            "Equal distances to two words do not show that a concept is gone. Words that were on the same side may "
+            "still be close to each other, and a classifier may still recognise the side (Gonen & Goldberg 2019). The "
+            "tests check this. They take half a minute, or some minutes with hundreds of thousands of words."
         )
         return
     notice.warning(plain(summarize_recovery(result)), icon=":material/troubleshoot:")
     for remains in result.remains.values():
-        st.markdown(f"**Labelled words not used to erase.** {plain(remains.summary)}")
+        st.markdown(f"**Held-out labelled words.** {plain(remains.summary)}")
         if remains.probes:
             shown = remains.table()
             table(shown.rows, shown.columns)
             st.caption(plain(shown.notes[0]))
-    for kind, title in (("removed", "What is left of the concept"), ("kept", "What else the space is good for")):
+    for kind, title in (("removed", "How much of the concept is left"), ("kept", "Other uses of the space")):
         st.markdown(f"**{title}**")
         _show_measures(result, kind)
     for line in result.overview().notes[1:]:
         st.caption(plain(line))
-    with st.expander("Intervals, p-values, words used"):
+    with st.expander("Intervals, p-values, and numbers of words"):
         details = result.details()
         table(details.rows, ["space", *details.columns])
 
@@ -253,7 +262,7 @@ def _show_measures(result: RemovalResult, kind: str) -> None:
         "measure",
         Column("before", decimals=3),
         Column("after", decimals=3),
-        *([Column("if_gone", "if it were gone", decimals=2)] if kind == "removed" else []),
+        *([Column("if_gone", "if gone", decimals=2)] if kind == "removed" else []),
     ]
     rows = [
         {**row, "measure": f"{row['measure']}: {row['meaning']}", "before": row[before], "after": row[after]}
@@ -279,12 +288,12 @@ def _offer_downloads(bench: Workbench, erasure: Erasure, words: RemovalWords, *,
         if len(words.keep) > _FEW_KEPT:
             download("Words to keep .txt", "keep.txt", lambda: "\n".join(words.keep).encode(), help="For the command.")
     if size > _LARGEST:
-        st.markdown(f"The space is {show_number(size / 1e6, 0)} MB, too large to go through the browser.")
+        st.markdown(f"The space is {show_number(size / 1e6, 0)} MB, too large to download here.")
     options = ""
     if words.keep:
         options = f" --keep {shlex.quote(','.join(words.keep)) if len(words.keep) <= _FEW_KEPT else 'keep.txt'}"
     files = "the erasure" + (" and keep.txt" if len(words.keep) > _FEW_KEPT else "")
-    st.caption(f"The same on the command line, for a space of any size; download {files} first:")
+    st.caption(f"On the command line, for a space of any size (download {files} first):")
     show_command(f"densray erase {shlex.quote(bench.source)} {needed}{options} -o {stem}-erased.bin")
 
 

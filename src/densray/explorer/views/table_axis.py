@@ -56,7 +56,7 @@ from densray.statistics import is_closed_form
 from densray.tables import check_new
 
 TITLE, ICON = "Axis", ":material/straighten:"
-LEAD = "Make an axis from a label column, and score every document between two classes or along a number."
+LEAD = "Fit an axis to a label column. Every document gets a score between two classes, or along a number."
 
 _SHOWN = 12  # documents per end
 _LETTERS = 42  # of a text next to a chart
@@ -67,8 +67,8 @@ _AFTER = [Column("probability", "P(high)", decimals=3, open_ends=True), Column("
 _HELP = {
     "score": "The coordinate on the axis.",
     "standard_error": "One standard error: how much the score would vary with other labelled documents.",
-    "probability": "The probability that a document with this score is of the high end. Empty for documents unlike the "
-    "labelled ones.",
+    "probability": "The probability that a document with this score belongs to the high end. Empty for documents "
+    "unlike the labelled ones.",
     "label": "Its value in the label column.",
 }
 
@@ -80,7 +80,7 @@ def show() -> str | None:
     if wanted is None:
         raise ask_for_labels(bench)
     rows: Rows = run(bench.labelled(wanted), f"Reading the labels of {wanted.column}")
-    axis: Axis = run(bench.axis(wanted), f"Finding the axis of {wanted.column}")
+    axis: Axis = run(bench.axis(wanted), f"Fitting the axis of {wanted.column}")
     verdict = st.container()
     _show_labels(bench, wanted, rows)
     with chart_first("ends"):
@@ -133,10 +133,10 @@ def _show_labels(bench: TableBench, wanted: LabelChoice, rows: Rows) -> None:
         )
     without = len(rows.dropped.get("no label", ()))
     if without:
-        said += f" {show_count(without)} documents have no label: they are ranked, and the axis is found without them."
+        said += f" {show_count(without)} documents have no label. They get scores, but the axis is not fitted to them."
     fitted = bench.axis(wanted).run().known_rows
     if len(fitted) < len(rows):
-        said += f" The axis is found from {show_count(len(fitted))} of them, spread evenly over the table."
+        said += f" The axis is fitted to {show_count(len(fitted))} of them, spread evenly over the table."
     if fitted.n_groups < len(fitted):
         said += f" Held out in {show_count(fitted.n_groups)} groups."
     st.caption(plain(said))
@@ -151,25 +151,25 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
         "Labelled documents": (
             show_count(diagnosis.n_seeds),
             f"{show_count(diagnosis.n_high)} high, {show_count(diagnosis.n_low)} low",
-            "The documents on show that have a label and a vector, from which the axis is found.",
+            "The documents on this page that have a label and a vector. The axis is fitted to them.",
         ),
         "Pairs ranked correctly": (
             show_share(first.auc),
             interval,
-            "Of a high and a low document that the axis has not seen, how often the high one scores higher (held-out "
-            "AUC, with its 95% interval). 50% is guessing.",
+            "The share of pairs of a high and a low document in which the high one scores higher (held-out AUC, with "
+            "its 95% interval). Each document is scored by an axis fitted without it. 50% is guessing.",
         ),
         "Reliability": (
             show_share(diagnosis.vocabulary.reliability, marks=RELIABILITY_MARKS),
             " to ".join(show_share(end) for end in diagnosis.vocabulary.reliability_interval),
-            "The share of the differences between documents that other labelled documents would give again "
-            "(reliability, with its 95% interval). The standard error of a score is "
-            f"{show_number(diagnosis.vocabulary.standard_error)}, median over the documents.",
+            "The share of the variation in scores that other labelled documents (as many, of the same kind) would "
+            "reproduce, with its 95% interval. The median standard error of a score is "
+            f"{show_number(diagnosis.vocabulary.standard_error)}.",
         ),
         "p-value": (
             show_number(diagnosis.permutation.p_value, open_ends=True, marks=P_MARKS),
             f"{show_count(diagnosis.permutation.n_permutations)} shuffles",
-            "How often shuffled labels do as well (permutation p). Above 0.05 the axis may be chance.",
+            "How often an axis of shuffled labels does as well (permutation test). Above 0.05, the axis may be chance.",
         ),
     }
     for container, (name, (value, below, help)) in zip(st.columns(4), tiles.items(), strict=True):
@@ -214,14 +214,14 @@ def _draw(bench: TableBench, wanted: LabelChoice, axis: Axis, scores: Scores, le
     chart(score_histogram(scores.score, groups, neutral=even, axis=label, nouns=("documents", "labelled")), right)
     why = "" if axis.uncertainty is None else axis.uncertainty.explain_empty("document")
     if even is not None:
-        why = f"A score of 0 is not neutral: even odds lie at {show_number(even)}, the dashed line. {why}"
+        why = f"A score of 0 is not neutral. The odds are even at {show_number(even)} (dashed line). {why}"
     right.caption(why)
 
 
 def _show_ends(bench: TableBench, wanted: LabelChoice, scores: Scores) -> None:
     """Show the documents of both ends as tables."""
     figures, after = _known_columns(scores)
-    with st.expander("The same documents with their texts", expanded=False):
+    with st.expander("These documents with their texts", expanded=False):
         for title, places in zip(("Highest", "Lowest"), _ends(scores), strict=True):
             st.markdown(f"**{title}**")
             rows = [_record(bench, wanted, scores, place) for place in places]
@@ -265,7 +265,7 @@ def _show_means(bench: TableBench, wanted: LabelChoice) -> str:
     if drawn and (means.ordered or len(drawn) <= _MOST_DRAWN):
         chart(draw_means(drawn, ordered=means.ordered, by=None if means.ordered else by), charts)
     elif drawn:
-        charts.caption(f"{show_count(len(drawn))} groups are too many for a chart.")
+        charts.caption(f"There is no chart, because {show_count(len(drawn))} groups are too many for one.")
     table(means.rows, shown.columns, container=lists)
     for note in shown.notes:
         st.caption(plain(note))
@@ -279,7 +279,7 @@ def _show_classes(bench: TableBench, wanted: LabelChoice) -> None:
     found = show_step(
         bench.all_classes(wanted),
         f"Testing {count} classes",
-        start=f"Test how well all {count} classes can be told apart",
+        start=f"Test how well all {count} classes can be distinguished",
     )
     if found is None:
         return
@@ -303,7 +303,7 @@ def _offer_downloads(bench: TableBench, wanted: LabelChoice, axis: Axis) -> None
                          help="All documents with score, error and probability; without the vectors.")  # fmt: skip
         download("Axis .safetensors", f"{stem}.safetensors", lambda: written(axis.save, f"{stem}.safetensors"),
                  help="For the command below.")  # fmt: skip
-    st.caption("The same on the command line, for a table of any size; download the axis first:")
+    st.caption("On the command line, for a table of any size (download the axis first):")
     source = shlex.quote(bench.source)
     show_command(f"densray score {source} {stem}.safetensors -o {stem}-scored.parquet")
 

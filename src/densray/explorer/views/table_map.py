@@ -21,17 +21,19 @@ from densray.explorer.table_sidebar import (
     run,
     show_document,
 )
-from densray.explorer.views.map import picture
+from densray.explorer.views.map import HOW_TO_MOVE, picture
 from densray.explorer.widgets import chart, choice, controls, download, heading, plain, show_code, write_setting
 from densray.explorer.words import file_stem
 from densray.figures import document_map
 from densray.report import Column, show_count, show_share
 
 TITLE, ICON = "Map", ":material/scatter_plot:"
-LEAD = "Documents that lie together have similar vectors. Point at one to read it, click it for its neighbours."
+LEAD = (
+    "Documents with similar vectors are close to each other. Point at one to read it. Click it to see its neighbours."
+)
 
 _POINTS = ["2000", "5000", "10000", "20000"]
-_KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that opens offline and zooms."}
+_KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that zooms and works offline."}
 _SIZE = (760, 600)
 _FEW = 800  # up to this many points are drawn as SVG; only a canvas moves more points smoothly
 AXIS = "axis"
@@ -159,9 +161,8 @@ def map_rows(
 def _show_caption(bench: TableBench, places: Sequence[int]) -> None:
     whole = len(bench.table)
     drawn = f"{show_count(len(places))} documents"
-    part = f" of {show_count(whole)}, spread evenly over the table," if len(places) + bench.n_skipped < whole else ""
-    how = "Ctrl and the wheel, or two fingers, zoom; drag to move; double click to go back."
-    st.caption(plain(f"{drawn}{part} at unit length. {how}"))
+    part = f" of {show_count(whole)}, spread evenly over the table," if len(places) + bench.n_skipped < whole else ","
+    st.caption(plain(f"{drawn}{part} scaled to unit length. {HOW_TO_MOVE}"))
 
 
 def show_card(bench: TableBench, place: int) -> None:

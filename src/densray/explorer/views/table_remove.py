@@ -26,6 +26,7 @@ from densray.explorer.views.remove import UNTESTED
 from densray.explorer.views.table_map import component_title, map_rows
 from densray.explorer.widgets import (
     Hint,
+    capitalized,
     charts,
     choice,
     choose_several,
@@ -49,7 +50,10 @@ from densray.report import Column, show_count, show_number, show_share
 from densray.rows import Rows
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
-LEAD = "Remove the labels of a column from the vectors. See what changes, and what models still find."
+LEAD = (
+    "Remove the labels of a column from the vectors. See how the documents move, and how well models still predict the "
+    "labels."
+)
 
 _DRAWN = 2_000  # points per map
 _SIZE = (420, 380)
@@ -63,7 +67,7 @@ def show() -> None:
     bench = opened()
     wanted = _choose(bench)
     erasure: Erasure = run(
-        bench.erasure(wanted), f"Learning what to remove from {show_count(len(bench.sample))} documents"
+        bench.erasure(wanted), f"Learning the removal from {show_count(len(bench.sample))} documents"
     )
     if erasure.warning:
         st.warning(plain(erasure.warning), icon=":material/warning:")
@@ -101,11 +105,11 @@ def _choose(bench: TableBench) -> RemovalChoice:
     with left:
         removed = choose_several("Columns to remove", "removed", bench.label_columns, default=[labels.column])
     if not removed:
-        raise Hint("Choose one column or several under “Columns to remove”.")
+        raise Hint("Choose one or more columns under “Columns to remove”.")
     with middle:
         others = [name for name in bench.label_columns if name not in removed]
         kept = choose_several("Columns to keep", "kept", others, default=[],
-                              help="Linear models can predict these as well as before (LEACE only).")  # fmt: skip
+                              help="Linear models can still predict these as well as before (LEACE only).")  # fmt: skip
     kept = [name for name in kept if name in others]
     with right:
         able = [
@@ -116,7 +120,7 @@ def _choose(bench: TableBench) -> RemovalChoice:
         able.sort(key=lambda name: name != DEFAULT_REMOVER)
         remover = choice("Method of removal", "removal", able)
         summary = REMOVERS[remover].summary.removeprefix("erase the axes of: ")
-        st.caption(plain(f"{summary[:1].upper()}{summary[1:]}."))
+        st.caption(plain(f"{capitalized(summary)}."))
     groups = "" if labels.groups in (*removed, *kept) else labels.groups
     return RemovalChoice(tuple(removed), tuple(kept), remover, groups)
 
@@ -130,7 +134,9 @@ def _show_labels(erasure: Erasure, wanted: RemovalChoice) -> None:
     said = f"Learned from {show_count(len(rows))} documents; {axes} of {show_count(erasure.width)} removed."
     without = len(rows.dropped.get("no label", ()))
     if without:
-        said += f" {show_count(without)} documents have no label: nothing is learned from them, and they change too."
+        said += (
+            f" {show_count(without)} documents have no label. Only their vectors change: nothing is learned from them."
+        )
     st.caption(plain(" ".join([said, *erasure.remarks])))
 
 
@@ -143,8 +149,8 @@ def _show_neighbors_alike(alike: Mapping[str, tuple[float, float, float]], conta
             f"from {show_share(before)}; chance {show_share(chance)}",
             delta_color="off",
             delta_arrow="off",
-            help="Of the ten nearest documents by cosine, the share with the same label: after, before, and if labels "
-            "had nothing to do with the vectors.",
+            help="The share of the ten nearest documents (by cosine) with the same label: after the removal, before "
+            "it, and by chance.",
         )
 
 
@@ -160,7 +166,7 @@ def _show_linear(found: Remains, container: Any) -> None:
         f"from {show_number(row['before'], 2)}; chance {show_number(row['if_gone'], 2)}",
         delta_color="off",
         delta_arrow="off",
-        help="In documents that the removal was not learned from: after, before, and if the labels were gone.",
+        help="In documents that the removal was not learned from: after the removal, before it, and by chance.",
     )
 
 
@@ -177,7 +183,7 @@ def _show_maps(bench: TableBench, wanted: RemovalChoice, color: str) -> None:
         ).properties(usermeta={"embedOptions": {"renderer": "canvas"}})
     charts(panels, columns=2)
     st.caption(
-        f"{show_count(len(places))} documents, each time along the two directions in which they differ most. "
+        f"{show_count(len(places))} documents. Each map has the two directions in which the documents differ most. "
         "Point at one to read it."
     )
 
@@ -197,7 +203,7 @@ def _show_probes(bench: TableBench, wanted: RemovalChoice, linear: Any, notice: 
     if everything.is_known:
         found = everything.run()
     else:
-        found = show_step(bench.remains(wanted, _LINEAR), "Testing what a linear model finds in unseen documents")
+        found = show_step(bench.remains(wanted, _LINEAR), "Testing a linear model on unseen documents")
     if found is None:
         return
     getattr(notice, GRADES[found.grade])(plain(found.headline), icon=":material/troubleshoot:")
@@ -212,12 +218,12 @@ def _show_probes(bench: TableBench, wanted: RemovalChoice, linear: Any, notice: 
     if everything.is_known:
         return
     more = show_step(
-        everything, "Testing nonlinear models", start="Test nonlinear models too: an RBF machine and a neural network"
+        everything, "Testing nonlinear models", start="Test nonlinear models, too: an RBF model and a neural network"
     )
     if more is None:
         st.caption(
-            "Labels that are gone for linear models may still be there for others: a support vector machine with an "
-            "RBF kernel, and a neural network. These tests take half a minute or more."
+            "If a linear model cannot predict the labels, a nonlinear one may: a support vector machine with an RBF "
+            "kernel, or a neural network. These tests take half a minute or more."
         )
     else:
         st.rerun()
@@ -231,7 +237,7 @@ def _show_document(bench: TableBench, wanted: RemovalChoice) -> None:
     with right:
         place = choose_document(bench, found, label="Document")
     if place is None:
-        st.caption("Choose a document: its ten nearest ones before and after are listed here.")
+        st.caption("Choose a document to see its ten nearest documents, before and after.")
         return
     show_document(bench, place)
     column = wanted.removed[0]
@@ -256,7 +262,10 @@ def _show_retrieval(bench: TableBench, wanted: RemovalChoice) -> None:
                    help="Documents with the same value are partners: two reports of one case, a text and its "
                    "translation.")  # fmt: skip
     if not pairs:
-        st.caption("A column in which partners have the same value, and no two others, measures the search.")
+        st.caption(
+            "Choose a column in which partners have the same value, and no other documents do. The page then shows how "
+            "often a search finds the partner."
+        )
         return
     found = show_step(bench.retrieval(wanted, pairs), "Searching for partners")
     if found is None:
@@ -281,8 +290,8 @@ def _offer_downloads(bench: TableBench, wanted: RemovalChoice, erasure: Erasure)
             download(label, name, partial(_erased_file, bench, erasure, name), help="All documents and columns.")
         download("Erasure .safetensors", needed, lambda: written(erasure.save, needed), help="For the command below.")
     if size > _LARGEST:
-        st.markdown(f"The vectors are {show_number(size / 1e6, 0)} MB, too large to go through the browser.")
-    st.caption("The same on the command line, for a table of any size; download the erasure first:")
+        st.markdown(f"The vectors are {show_number(size / 1e6, 0)} MB, too large to download here.")
+    st.caption("On the command line, for a table of any size (download the erasure first):")
     show_command(f"densray erase {shlex.quote(bench.source)} {needed} -o {stem}-erased.parquet")
 
 
