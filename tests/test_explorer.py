@@ -426,7 +426,7 @@ class TestTheAxisPage:
 
     def test_what_is_still_to_be_typed_is_a_hint_and_no_error(self):
         page = open_page(source="upload")
-        assert "Upload a file of words and labels" in texts(page.info)
+        assert "Upload a file in the sidebar" in texts(page.info)
         assert not page.error
 
     def test_words_of_another_case_are_the_same(self):

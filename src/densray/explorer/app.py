@@ -57,6 +57,7 @@ _LOOK = """<style>
   [class*="st-key-controls"] [data-testid="stColumn"] { width: auto; min-width: 0; }
   [class*="st-key-controls"] [data-testid="stColumn"]:not(:has(*)) { display: none; }
   [class*="st-key-controls"] > [data-testid="stElementContainer"] { grid-column: 1 / -1; }
+  [class*="st-key-controls-benchmark"] [data-testid="stColumn"]:last-child { grid-column: 1 / -1; }
 }
 [data-testid="stSidebar"], [data-testid="stSidebar"] * { transition: none !important; }
 [data-testid="stHeading"] h2 { font-size: 1.5rem; padding: 0.75rem 0 0.5rem; }
