@@ -40,7 +40,8 @@ def _lexicon(lexicon: Lexicon, wanted: AxisChoice | None, *, name: str = "lexico
         lists = [_literal([word for word in labels if labels[word] == sign], end) for end, sign in signs.items()]
         return [*lists, f"{name} = Lexicon.from_word_lists(high, low, name={lexicon.name!r})"]
     if len(labels) > _MOST_WRITTEN:
-        return [f"{name} = Lexicon.read({f'{lexicon.name}.csv'!r})  # the file you uploaded"]
+        read = f"{name} = Lexicon.read({f'{lexicon.name}.csv'!r})"
+        return ["# The file you uploaded. If you changed “How the file is read”, add those options.", read]
     return [f"{_literal(labels, 'labels')}", f"{name} = Lexicon(labels, name={lexicon.name!r})"]
 
 
