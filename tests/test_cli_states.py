@@ -17,6 +17,7 @@ from densray.states import (
     Continuations,
     Intervention,
     LabelledTexts,
+    LayerChange,
     States,
     find_blocks,
     load_model,
@@ -437,7 +438,7 @@ def test_a_sweep_shows_points_chooses_one_and_writes_it(
     assert (tmp_path / "front.svg").read_text().startswith("<svg")
     assert run([*asked, "-o", str(tmp_path / "front.html"), "--at-most", "-1"]) == 0
     shown = capsys.readouterr().out
-    for line in ("correct answers preserved", "chosen", "No point meets both bounds", "stereotype, rank correlation"):
+    for line in ("correct answers preserved", "chosen", "No point meets all bounds", "stereotype, rank correlation"):
         assert line in shown
     assert "<html" in (tmp_path / "front.html").read_text()
 
@@ -485,7 +486,7 @@ def test_definitions_are_judged_of_a_saved_removal_too(
         ((*LEARN, "--layers", ","), "no layer is given"),
         ((*LEARN, "--strength", "nan"), "a finite number is needed"),
         ((*LEARN, "--high", "she"), "begin with the same token"),
-        ((*LEARN, "--high", ""), "has no token"),
+        ((*LEARN, "--high", ""), "--high contains no word"),
     ],
 )
 def test_a_removal_that_cannot_be_learned_leaves_one_line_and_no_file(
@@ -657,3 +658,52 @@ def test_labels_of_prompts_are_not_looked_at_where_a_preference_is_removed(
     asked = ["model", "remove", "model", str(tmp_path / "unlabelled.csv"), "--ordinary", "ordinary.txt"]
     assert run([*asked, "--high", "good", "--low", "bad"]) == 0
     assert "log p(good) / p(bad)" in capsys.readouterr().out
+
+
+def test_words_of_a_side_may_be_a_list_or_a_file(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    (tmp_path / "low.txt").write_text("she\nfilm\n")
+    asked = ["model", "remove", "model", "removal.safetensors", *TESTS]
+    told = run_for_json(capsys, *asked, "--high", "he,doctor", "--low", str(tmp_path / "low.txt"))
+    (level,) = [row for row in told["evaluation"]["rows_found"] if row["measure"] == "level"]
+    assert level["meaning"].startswith("mean of log p(he, doctor) / p(she, film)")
+    learned = run_for_json(capsys, *LEARN, "--layers", "1", "--high", "he,doctor", "--low", "she,film")
+    assert learned["evaluation"]["summary"].startswith("On unseen texts:")
+    assert run([*asked, "--high", "he,she", "--low", "she,film"]) == 2
+    assert "' she' and ' she' begin with the same token" in capsys.readouterr().err
+
+
+def test_a_file_of_another_width_is_refused_and_nothing_is_written(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    change = {1: LayerChange.along(np.ones(16))}
+    Intervention("add", change, skip_first=False).save(tmp_path / "wide.safetensors")
+    Intervention("project", change).save(tmp_path / "wide-removal.safetensors")
+    out = tmp_path / "copy.safetensors"
+    for command, name in (("steer", "wide"), ("remove", "wide-removal")):
+        for more in ((), ("--any-model",)):
+            asked = ["model", command, "model", str(tmp_path / f"{name}.safetensors"), "-o", str(out), *more]
+            assert run(asked) == 2
+            shown = capsys.readouterr()
+            assert "have width 32; the intervention was made for 16" in shown.err
+            assert (shown.err.count("\n"), shown.out, out.exists()) == (1, "", False)
+
+
+def test_three_classes_are_removed_and_a_sweep_has_a_bound_on_perplexity(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(trained)
+    ends = [*ENDS, *(f"{end} again" for end in ENDS)]
+    rows = [f"{a} {noun} {end},{noun}" for noun in SUBJECTS for end in ends for a in ("the", "a")]
+    (tmp_path / "nouns.csv").write_text("text,label\n" + "\n".join(rows))
+    path = tmp_path / "nouns.safetensors"
+    asked = ["model", "remove", "model", str(tmp_path / "nouns.csv"), "--layers", "1"]
+    told = run_for_json(capsys, *asked, "--ordinary", "ordinary.txt", "-o", str(path))
+    assert Intervention.load(path).changes[1].n_directions == 2
+    assert "linear probe, layer " in told["evaluation"]["summary"]
+    swept = run_for_json(capsys, *SWEEP, *TESTS, "--strengths", "0,1", "--perplexity-at-most", "-1")
+    assert swept["perplexity_at_most"] == -1
+    assert not swept["within_bounds"]

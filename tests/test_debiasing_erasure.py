@@ -319,8 +319,21 @@ def test_leace_with_other_rows_accepts_few_rows_of_many_dimensions_and_names_bad
     columns = np.column_stack([k, k**2])
     with pytest.raises(LabelError, match="one column of labels is needed"):
         leace_beside(rows, z, others, preserve=(kept, columns))
-    with pytest.raises(LabelError, match="one column of labels is needed"):
-        leace_beside(kept, columns, others)
+
+
+def test_leace_beside_others_removes_every_class_of_several() -> None:
+    random = np.random.default_rng(7)
+    classes = np.repeat(np.eye(3), 20, axis=0)
+    rows = random.normal(size=(60, 12)) + classes @ random.normal(size=(3, 12)) * 3.0
+    others = random.normal(size=(50, 12))
+    erasure = leace_beside(rows, classes, others)
+    assert erasure.right.shape == (2, 12)  # one direction less than classes
+    means = [(classes.T @ each) / 20 for each in (rows, erasure.apply(rows))]
+    assert np.ptp(means[0], axis=0).max() > 1.0  # the control
+    np.testing.assert_allclose(means[1], np.tile(rows.mean(axis=0), (3, 1)), atol=1e-9)
+    two = leace_beside(rows[:40], classes[:40, 0], others)
+    both = leace_beside(rows[:40], classes[:40, :2], others)  # two columns that say the same
+    np.testing.assert_allclose(both.apply(rows), two.apply(rows), atol=1e-9)
 
 
 def test_words_of_one_vector_are_put_in_one_place_and_others_apart_however_near_they_were() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from densray.errors import TaskError
-from densray.states import Intervention, LayerChange, find_blocks, read_states, weight_differences
+from densray.states import Intervention, LayerChange, find_blocks, model_checksum, read_states, weight_differences
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 TEXTS = ["the nurse said that she was tired", "good film", "the doctor said that he was never tired again"]
@@ -221,6 +221,58 @@ def test_states_of_a_wrapped_model_are_those_of_the_model_and_fit_it(kind, tmp_p
     with steering(checksum=states.checksum).applied(wrapped):
         assert logits(wrapped) == pytest.approx(changed, abs=1e-4)
     assert logits(wrapped) == pytest.approx(logits(model), abs=1e-4)  # and is itself again
+
+
+class Adapted(torch.nn.Module):
+    """A linear layer with an adapter, named as PEFT names its parts."""
+
+    def __init__(self, layer, size):
+        super().__init__()
+        self.base_layer = layer
+        self.lora_A = torch.nn.ModuleDict({"default": torch.nn.Linear(layer.in_features, 2, bias=False)})
+        self.lora_B = torch.nn.ModuleDict({"default": torch.nn.Linear(2, layer.out_features, bias=False)})
+        torch.nn.init.constant_(self.lora_B["default"].weight, size)
+
+    def forward(self, states):
+        return self.base_layer(states) + self.lora_B["default"](self.lora_A["default"](states))
+
+
+def stub_adapter(size):
+    model = make_model("llama")
+    for block in model.model.layers:
+        block.self_attn.q_proj = Adapted(block.self_attn.q_proj, size)
+    return model.eval()
+
+
+def lora(size):
+    peft = pytest.importorskip("peft", reason="the real adapters need peft")
+    model = peft.get_peft_model(make_model("llama"), peft.LoraConfig(target_modules=["q_proj"])).eval()
+    for name, weights in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.constant_(weights, size)
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")  # inside peft
+@pytest.mark.parametrize("adapted", [stub_adapter, lora])
+def test_an_adapter_fits_the_base_model_until_it_is_trained(adapted):
+    checksum = model_checksum(make_model("llama"))
+    untrained = adapted(0.0)
+    with steering(checksum=checksum).applied(untrained):
+        changed = logits(untrained)
+    assert not np.allclose(changed, logits(untrained))
+    with (
+        pytest.raises(TaskError, match=r"not among them: 'layers.0.self_attn.q_proj.lora_A.default.weight'"),
+        steering(checksum=checksum).applied(adapted(0.1)),
+    ):
+        pass
+
+
+def test_models_with_compiled_blocks_have_the_weights_of_the_model():
+    model = make_model("llama")
+    for number, block in enumerate(model.model.layers):
+        model.model.layers[number] = torch.compile(block, backend="eager")
+    assert weight_differences(model, model_checksum(make_model("llama"))) == ""
 
 
 def test_nothing_is_computed_after_the_last_layer_asked_for():

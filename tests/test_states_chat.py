@@ -8,9 +8,23 @@ import numpy as np
 import pytest
 
 from densray.errors import TaskError
-from densray.states import Intervention, LayerChange, contrast, generate_texts, read_contrast, read_states, read_tokens
+from densray.states import (
+    Intervention,
+    LabelledTexts,
+    LayerChange,
+    SpanPositions,
+    contrast,
+    find_blocks,
+    generate_texts,
+    read_contrast,
+    read_states,
+    read_tokens,
+)
+from densray.states._blocks import run_blocks
 from densray.states._chat import as_texts
+from densray.states._generation import generate_tokens
 from densray.states._models import encode_texts
+from densray.states._padding import padded
 from tiny_models import WIDTH, make_model, make_tokenizer, torch
 
 TEMPLATE = (
@@ -76,7 +90,7 @@ def test_a_template_without_system_messages_gets_them_with_the_question():
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        ("the film", "a list of one or more texts"),
+        ("the film", "texts: 'the film' is given; a list is needed"),
         ([], "no text is given"),
         ([3], "text 1 is int"),
         (["the film", [{"role": "user"}]], "text 2: .* role and content are needed"),
@@ -108,6 +122,23 @@ def test_contrasts_are_pairs_or_personas_that_answer_questions(tmp_path: Path):
     assert read_contrast(tmp_path / "chat.csv").texts == (asked.texts[0], asked.texts[2])
     (tmp_path / "labels.csv").write_text("text,label\ngood,1\nbad,0\n")
     assert read_contrast(tmp_path / "labels.csv").labels == (1.0, 0.0)
+
+
+def test_contrasts_of_generators_are_those_of_lists():
+    sides = (["good", "fine"], ["bad", "poor"])
+    assert contrast(*map(iter, sides)) == contrast(*sides)
+    assert contrast(*map(iter, sides), iter(["a", "b"])) == contrast(*sides, ["a", "b"])
+    texts = LabelledTexts(iter(["a", "b"]), iter([1.0, 0.0]), iter(["x", "y"]))
+    assert texts == LabelledTexts(("a", "b"), (1.0, 0.0), ("x", "y"))
+    for wrong in (
+        lambda: contrast("good", "evil"),
+        lambda: contrast(["a"], ["b"], "why?"),
+        lambda: LabelledTexts("ab"),
+    ):
+        with pytest.raises(TaskError, match="a list is needed"):
+            wrong()
+    with pytest.raises(TaskError, match="1 labels are given for 2 texts"):
+        LabelledTexts(("a", "b"), (1.0,))
 
 
 def test_contrasts_that_are_not_whole_are_named(tmp_path: Path):
@@ -172,10 +203,55 @@ def test_only_the_tokens_that_are_named_are_changed(model):
     assert changed(Intervention("add", {1: LayerChange.along(AXIS)}, positions="generated")) == [[], []]
     second = changed(add, positions=lambda seen, continued: torch.arange(seen.shape[1]).expand_as(seen) == 2)
     assert second == [[2], [2]]
+    assert changed(add, positions="last") == [[6], [4]]
     with pytest.raises(TaskError, match="positions returned a mask of shape"):
         changed(add, positions=lambda seen, continued: seen[:, :2])
+    for wrong, said in (([[True] * 7] * 2, r"\[\[True, "), (None, "None")):
+        with pytest.raises(TaskError, match=f"positions returned {said}.*a tensor of shape"):
+            changed(add, positions=lambda seen, continued, wrong=wrong: wrong)
+    with pytest.raises(TaskError, match=r"positions is \[\(0, 3\)\]; all, last, generated, SpanPositions"):
+        changed(add, positions=[(0, 3)])
     with pytest.raises(TaskError, match="one of all, last, generated"):
         Intervention("add", {1: LayerChange.along(AXIS)}, positions="first")
+
+
+def test_only_the_spans_of_known_texts_are_changed(model):
+    tokenizer, texts = make_tokenizer(), ["the nurse said that", "a film is very good", "the doctor"]
+    spans = SpanPositions.of(model, tokenizer, texts, iter([(4, 9), (2, 9), (4, 10)]))  # nurse, film is, doctor
+    add = Intervention("add", {1: LayerChange.along(AXIS)}, 5.0)
+    for order in ([0, 1, 2], [2, 0], [1]):  # any batch, in any order, padded or not
+        rows = [tokenizer(texts[number])["input_ids"] for number in order]
+        for left in (False, True):
+            ids, mask = padded(rows, 1, torch.device("cpu"), left=left)
+            with torch.inference_mode():
+                plain = run_blocks(model, {1: find_blocks(model)[1]}, ids, mask, lambda states: states.clone())[1]
+                with add.applied(model, positions=spans):
+                    moved = run_blocks(model, {1: find_blocks(model)[1]}, ids, mask, lambda states: states.clone())[1]
+            changed = ((moved - plain).abs().amax(dim=2) > 0.1) & mask.bool()
+            expected = [{0: [1], 1: [1, 2], 2: [1]}[number] for number in order]
+            starts = [ids.shape[1] - len(row) if left else 0 for row in rows]
+            assert [
+                (row.nonzero()[:, 0] - start).tolist() for row, start in zip(changed, starts, strict=True)
+            ] == expected
+    with add.applied(model, positions=spans):
+        assert len(generate_texts(model, tokenizer, texts, max_new_tokens=2)) == 3
+        with pytest.raises(TaskError, match="not among the 3 texts whose spans are known"):
+            generate_texts(model, tokenizer, ["the nurse"], max_new_tokens=2)
+    with pytest.raises(TaskError, match="the span 0 to 99 is outside"):
+        SpanPositions.of(model, tokenizer, texts[:1], [(0, 99)])
+
+
+def test_states_of_generated_tokens_are_read_as_a_span(model):
+    tokenizer, prompts = make_tokenizer(), ["the nurse was very", "the doctor"]
+    answers = generate_texts(model, tokenizer, prompts, max_new_tokens=3)
+    texts = [f"{prompt} {answer}" for prompt, answer in zip(prompts, answers, strict=True)]
+    spans = [(len(prompt), len(text)) for prompt, text in zip(prompts, texts, strict=True)]
+    states = read_states(model, tokenizer, texts, pool="span", spans=spans)
+    for number, (prompt, new) in enumerate(generate_tokens(model, tokenizer, prompts, max_new_tokens=3)):
+        with torch.inference_mode():
+            whole = model.model(input_ids=torch.tensor([[*prompt, *new]]), output_hidden_states=True)
+        expected = whole.hidden_states[2][0, len(prompt) :].mean(dim=0).numpy()  # after block 1
+        assert states[1][number] == pytest.approx(expected, abs=1e-5)
 
 
 def test_generated_tokens_alone_are_changed_while_a_model_generates(model, tmp_path: Path):

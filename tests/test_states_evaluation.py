@@ -9,6 +9,7 @@ import pytest
 
 from densray._leace import leace, leace_beside
 from densray.errors import TaskError
+from densray.metrics import auc
 from densray.states import (
     Continuations,
     Intervention,
@@ -29,7 +30,7 @@ from densray.states import (
 )
 from densray.states._evaluation import _compared, _halves, mark_front
 from densray.states._measures import EffectMeasure, _preserved, _slope, members_of, rank_correlation
-from densray.states._next_tokens import _first_token
+from densray.states._next_tokens import _first_token, correct_facts
 from densray.states._removal import learn_changes
 from tiny_models import N_BLOCKS, WIDTH, WORDS, make_model, make_tokenizer, torch, transformers
 
@@ -71,6 +72,115 @@ def test_log_odds_are_read_after_the_last_token_of_the_prompt(model):
         continuation_log_odds(model, tokenizer, Continuations(PROMPTS.prompts, "he", "he", PROMPTS.known))
     with pytest.raises(TaskError, match="one per prompt"):
         Continuations(["a"], "he", "she", [])
+
+
+def test_the_probability_of_a_set_of_words_is_the_sum(model):
+    tokenizer = make_tokenizer()
+    sets = replace(PROMPTS, high=["he", "doctor"], low=("she", "nurse", "film"))
+    high, low = ([tokenizer(word)["input_ids"][0] for word in side] for side in sets.sides)
+    expected = []
+    for prompt in sets.prompts:
+        with torch.inference_mode():
+            shares = torch.softmax(model(input_ids=torch.tensor([tokenizer(prompt)["input_ids"]])).logits[0, -1], -1)
+        expected.append(float(torch.log(shares[high].sum()) - torch.log(shares[low].sum())))
+    assert continuation_log_odds(model, tokenizer, sets) == pytest.approx(expected, abs=1e-4)
+    twice = replace(sets, high=["he", "he", "doctor"])  # one token counts once
+    assert continuation_log_odds(model, tokenizer, twice) == pytest.approx(expected, abs=1e-4)
+    with pytest.raises(TaskError, match="'doctor' and 'doctor' begin with the same token"):
+        continuation_log_odds(model, tokenizer, replace(sets, low=["she", "doctor"]))
+    with pytest.raises(TaskError, match="2 high and 0 low continuations are given"):
+        continuation_log_odds(model, tokenizer, replace(sets, low=[]))
+    result = evaluate_intervention(model, tokenizer, Intervention("add", {1: LayerChange.along(AXIS)}),
+                                   InterventionTests(TEXTS, stereotypes=sets))  # fmt: skip
+    assert result["level"].before == pytest.approx(np.mean(expected), abs=1e-4)
+    assert result["level"].meaning.startswith("mean of log p(he, doctor) / p(she, nurse, film)")
+    facts = [(prompt, ["he", "doctor"], ["she", "nurse", "film"]) for prompt in sets.prompts]
+    assert correct_facts(model, tokenizer, facts).tolist() == (np.array(expected) > 0.0).tolist()
+
+
+def test_generators_are_tests_like_lists(model):
+    prompts = Continuations(iter(PROMPTS.prompts), iter(["he"]), "she", iter(PROMPTS.known), iter("aabb"))
+    assert (prompts.prompts, prompts.sides) == (tuple(PROMPTS.prompts), (("he",), ("she",)))
+    assert prompts.group_numbers.tolist() == [0, 0, 1, 1]
+    change = Intervention("add", {1: LayerChange.along(AXIS)})
+    found = evaluate_intervention(model, make_tokenizer(), change, InterventionTests(iter(TEXTS)))
+    assert (
+        found["perplexity"]
+        == evaluate_intervention(model, make_tokenizer(), change, InterventionTests(TEXTS))["perplexity"]
+    )
+    for wrong in (lambda: InterventionTests("the film"), lambda: replace(PROMPTS, prompts="the film")):
+        with pytest.raises(TaskError, match="'the film' is given; a list is needed"):
+            wrong()
+
+
+def test_measures_that_cannot_change_are_refused_or_left_out(model):
+    last = Intervention("add", {1: LayerChange.along(AXIS)}, 3.0, positions="last")
+    result = evaluate_intervention(model, make_tokenizer(), last, InterventionTests(TEXTS, stereotypes=PROMPTS))
+    assert {row.part for row in result.rows_found} == {"went"}
+    assert result["level"].before != result["level"].after
+    assert result.summary.endswith("perplexity not measured.")
+    assert "only the last token of a text, after which none is predicted" in result.notes[0]
+    with pytest.raises(TaskError, match="positions='last' changes no token whose prediction these tests count"):
+        evaluate_intervention(model, make_tokenizer(), last, InterventionTests(TEXTS))
+    generated = replace(last, positions="generated")
+    with pytest.raises(TaskError, match="positions='generated' changes no token"):
+        evaluate_intervention(model, make_tokenizer(), generated, InterventionTests(TEXTS, stereotypes=PROMPTS))
+
+
+def test_a_sweep_takes_removals_of_all_tokens_only(model):
+    tests = InterventionTests(TEXTS * 2, stereotypes=replace(PROMPTS, prompts=PROMPTS.prompts * 2, known=range(8)))
+    change = {1: LayerChange.along(AXIS)}
+    for plan, said in (
+        (Intervention("add", change), "one has the operation 'add'; a sweep tries removals"),
+        (Intervention("project", change, positions="last"), "one has positions='last'; a sweep needs positions='all'"),
+    ):
+        with pytest.raises(TaskError, match=said):
+            sweep_interventions(model, make_tokenizer(), {"one": plan}, tests)
+    plans = {name: Intervention("project", change) for name in ("one", "two")}
+    points, _ = sweep_interventions(model, make_tokenizer(), plans, tests, strengths=iter([0.5, 1.0]))
+    assert [(point.name, point.strength) for point in points] == [
+        ("one", 0.5),
+        ("one", 1.0),
+        ("two", 0.5),
+        ("two", 1.0),
+    ]
+
+
+def test_a_concept_of_three_classes_is_removed(model):
+    ends = ["was tired", "is good", "said that", "was bad", "is very good", "was never tired", "is bad", "was good"]
+    nouns = ("nurse", "doctor", "film")
+    texts = LabelledTexts(
+        tuple(f"{a} {noun} {end}" for end in ends for noun in nouns for a in ("the", "a")),
+        tuple(noun for _ in ends for noun in nouns for _ in "12"),
+    )
+    classes = np.array(texts.labels)
+    for ordinary in ([], TEXTS * 4):
+        removal, report = remove_concept(
+            model, make_tokenizer(), texts, layers=[1, 2], ordinary=iter(ordinary),
+            tests=InterventionTests(TEXTS, probe=texts, probe_layers=[2]),
+        )  # fmt: skip
+        assert [change.n_directions for change in removal.changes.values()] == [2, 2]
+        before = read_states(model, make_tokenizer(), texts.texts)[2]
+        with removal.applied(model):
+            after = read_states(model, make_tokenizer(), texts.texts)[2]
+        spread = [
+            max(np.ptp([rows[classes == noun].mean(axis=0) for noun in nouns], axis=0)) for rows in (before, after)
+        ]
+        assert spread[0] > 0.02  # the control
+        assert spread[1] < 0.01 * spread[0]
+        probe = report["linear probe, layer 2"]
+        assert probe.after < 0.6 < probe.before
+    with pytest.raises(TaskError, match="only 'leace' removes more than two classes"):
+        remove_concept(model, make_tokenizer(), texts, method="ridge")
+
+
+def test_the_auc_of_several_classes_is_the_mean_of_one_against_the_rest():
+    scores = np.random.default_rng(0).normal(size=(30, 3))
+    classes = np.arange(30) % 3
+    found, share = (figure.figure(np.column_stack([classes, scores]))
+                    for figure in reversed(_preserved("nouns", np.column_stack([classes, scores]), "")))  # fmt: skip
+    assert found == pytest.approx(np.mean([auc(classes == c, scores[:, c]) for c in range(3)]))
+    assert share == pytest.approx(np.mean(scores.argmax(axis=1) == classes))
 
 
 def test_continuations_without_one_token_of_their_own_are_named(model):
@@ -115,7 +225,7 @@ def test_prompts_are_read_with_what_is_known_and_their_groups(tmp_path):
     )
     columns = {"text_column": "prompt", "label_column": "share", "group_column": "job"}
     found = Continuations.read(tmp_path / "asked.csv", " he", " she", **columns)
-    assert (found.prompts, found.known) == (("the nurse", "a nurse", "a doctor"), [0.9, 0.9, 0.3])
+    assert (found.prompts, found.known) == (("the nurse", "a nurse", "a doctor"), (0.9, 0.9, 0.3))
     first, second, third = found.group_numbers
     assert first == second != third
     with pytest.raises(TaskError, match="labels that are numbers"):
@@ -202,12 +312,23 @@ def test_answers_that_become_wrong_are_counted_although_their_order_stays(model)
     assert (correct, order) == (0.5, 1.0)
 
 
+def pushing_removal(push):
+    """Return a removal that moves every state as `push` does: its origin is so far away that all coordinates agree."""
+    changes = {}
+    for layer, change in push.changes.items():
+        unit = change.right[0] / np.linalg.norm(change.right[0])
+        changes[layer] = LayerChange(1e-5 * unit[:, None], change.right, 1e5 * unit)
+    return replace(push, operation="project", changes=changes)
+
+
 def test_a_sweep_refuses_a_cheap_point_that_makes_answers_wrong(model):
     tokenizer = make_tokenizer()
     definitions, push = answered(model, tokenizer)
     prompts = replace(definitions, known=np.random.default_rng(0).random(len(definitions.prompts)).tolist())
     tests = InterventionTests(TEXTS * 2, stereotypes=prompts, definitions=definitions)
-    points, _ = sweep_interventions(model, tokenizer, {"push": push}, tests, strengths=(300.0, 0.0), at_most=1.0)
+    bounds = {"at_most": 1.0, "perplexity_at_most": np.inf}
+    plans = {"push": pushing_removal(push)}
+    points, _ = sweep_interventions(model, tokenizer, plans, tests, strengths=(300.0, 0.0), **bounds)
     assert points[0].preserved < 0.85  # all that should be "he" are wrong
     assert points[1].preserved == 1.0
     assert [point.chosen for point in points] == [False, True]
@@ -227,13 +348,16 @@ def test_the_cheapest_point_that_keeps_definitions_is_chosen():
     assert choose_point(points[2:]) == 1  # none does both: 0.15 too much left against 0.3 too little kept
     without = [SweepPoint((0,), 1.0, left, cost) for left, cost, _ in found]
     assert choose_point(without) == 2
+    points = [SweepPoint((0,), 0.5, 0.50, 0.01), SweepPoint((0,), 8.0, 0.30, 0.775)]  # +1% and +117% perplexity
+    assert choose_point(points) == 0
+    assert choose_point(points, perplexity_at_most=2.0) == 1
 
 
 def test_a_point_without_numbers_is_shown_and_never_chosen():
     prompts = [f"{a} {b} {c}" for a in ("the", "a") for b in ("nurse", "doctor") for c in ("said that", "was", "is")]
     asked = Continuations(prompts, "he", "she", list(np.random.default_rng(0).random(12)))
     tests = InterventionTests(TEXTS * 2, stereotypes=asked, definitions=replace(asked, known=[0, 1] * 6))
-    model, plans = make_model("gpt2"), {"first": Intervention("add", {0: LayerChange.along(AXIS)})}
+    model, plans = make_model("gpt2"), {"first": Intervention("project", {0: LayerChange.along(AXIS)})}
     points, result = sweep_interventions(model, make_tokenizer(), plans, tests, strengths=(1e30, 0.5))
     assert [(point.left, point.cost) == (np.inf, np.inf) for point in points] == [True, False]
     assert [(point.chosen, point.on_front) for point in points] == [(False, False), (True, True)]

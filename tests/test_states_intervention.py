@@ -256,6 +256,7 @@ def test_an_intervention_is_fitted_to_the_classes_of_texts():
         assert read[y > 0].mean() == pytest.approx(0.5, abs=1e-3)  # half a step from the middle: the mean of a class
         assert read[y < 0].mean() == pytest.approx(-0.5, abs=1e-3)
     assert Intervention.fit(states, 1 - y, operation="add", layers=[2]).layers == (2,)
+    assert Intervention.fit(states, iter(y), layers=iter([2, 3])).layers == (2, 3)
     assert Intervention.fit(States.of_arrays([X], states.texts).labelled(y)).layers == (0,)
     with pytest.raises(TaskError, match="use remove_concept"):
         Intervention.fit(states, operation="project")
@@ -385,6 +386,50 @@ def test_a_text_that_ends_early_is_cut_there_while_others_continue():
     alone = [generate_tokens(model, tokenizer, [each], max_new_tokens=8)[0][1] for each in prompts]
     assert len(alone[0]) <= 3
     assert [new for _, new in generate_tokens(model, tokenizer, prompts, max_new_tokens=8)] == alone
+
+
+@pytest.mark.parametrize("operation", ["project", "scale"])
+def test_a_subspace_of_several_directions_is_changed(operation):
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    rows = np.random.default_rng(3).normal(size=(3, WIDTH))
+    change = LayerChange.along(np.vstack([rows, rows[0] - rows[2]]), ORIGIN)  # the fourth is in their span
+    assert (change.n_directions, change.width) == (3, WIDTH)
+    basis = np.linalg.qr(rows.T)[0]
+    plain = read_states(model, tokenizer, TEXTS)[1]
+    inside = (plain - ORIGIN) @ basis @ basis.T
+    with Intervention(operation, {1: change}, {"project": 1.0, "scale": 3.0}[operation]).applied(model):
+        found = read_states(model, tokenizer, TEXTS)[1]
+    assert np.abs(inside).max() > 0.1  # the control
+    assert found == pytest.approx(plain + {"project": -1.0, "scale": 2.0}[operation] * inside, abs=1e-3)
+
+
+@pytest.mark.parametrize("operation", ["add", "clamp"])
+def test_one_direction_is_needed_to_add_or_clamp(operation):
+    change = LayerChange.along(np.eye(WIDTH)[:3])
+    with pytest.raises(TaskError, match="along one direction; the change after block 1 has 3"):
+        Intervention(operation, {1: change})
+    states = read_states(make_model("llama"), make_tokenizer(), TEXTS, layers=[1])
+    with pytest.raises(TaskError, match="along one direction"):
+        Intervention.steering(states, {1: np.eye(WIDTH)[:3]})
+    with pytest.raises(TaskError, match=r"shape \(2, 2, 2\) is given; a direction"):
+        LayerChange.along(np.ones((2, 2, 2)))
+
+
+def test_layers_counted_from_the_end_are_not_saved(tmp_path: Path):
+    change = LayerChange.along(AXIS)
+    for name in ("end.gguf", "end.safetensors"):
+        with pytest.raises(TaskError, match="layer -1 counts from the end"):
+            Intervention("add", {-1: change}).save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(TaskError, match=r"layer 1\.5 is given; a whole number is needed"):
+        Intervention("add", {1.5: change})
+
+
+def test_an_intervention_of_another_width_is_refused_before_it_is_used():
+    model = make_model("llama")
+    Intervention("add", {1: LayerChange.along(AXIS)}).check_width(model)
+    with pytest.raises(TaskError, match="after block 1 have width 32; the intervention was made for 16"):
+        Intervention("add", {1: LayerChange.along(np.ones(16))}).check_width(model)
 
 
 def test_bad_interventions_are_named():

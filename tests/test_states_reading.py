@@ -468,7 +468,7 @@ class TestChecksum:
             values = model.model.get_parameter(str(name))
             values.data.view(-1)[generator.integers(values.numel())] += 1e-3
             differences = weight_differences(model, checksum)
-            assert "1 of its 29 tensors differ" in differences
+            assert "1 of its 30 tensors differ" in differences
             assert name in differences
 
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -484,9 +484,17 @@ class TestChecksum:
         weights[[0, 1]] = weights[[1, 0]]
         assert "embed_tokens.weight" in weight_differences(model, checksum)
 
+    def test_the_head_counts_if_both_models_have_one(self):
+        checksum, model = model_checksum(make_model("llama")), make_model("llama")
+        model.lm_head.weight.data[3, 4] += 1.0
+        assert "1 of its 30 tensors differ: 'head.weight'" in weight_differences(model, checksum)
+        assert weight_differences(model.model, checksum) == ""  # the stack alone fits
+        assert weight_differences(model, model_checksum(make_model("llama").model)) == ""
+
     def test_another_architecture_has_other_names(self):
         checksum = model_checksum(make_model("llama"))
-        assert "other names or shapes" in weight_differences(make_model("gpt2"), checksum)
+        differences = weight_differences(make_model("gpt2"), checksum)
+        assert "other names or shapes than the 29 expected; not among them: 'h.0.attn.c_attn.bias'" in differences
         with pytest.raises(TaskError, match="not a checksum"):
             weight_differences(make_model("gpt2"), "0123456789abcdef")
 
@@ -508,3 +516,17 @@ def test_batches_of_a_device_contain_little_padding() -> None:
             padded, largest = padded + tokens, max(largest, tokens)
     assert padded < 1.05 * lengths.sum()
     assert largest <= TOKENS_PER_BATCH["device"]
+
+
+def test_generators_of_words_spans_and_labels_are_read_like_lists() -> None:
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    texts, words, spans = ["the nurse was", "a film is"], ["nurse", "film"], [(4, 9), (2, 6)]
+    expected = read_states(model, tokenizer, texts, pool="word", words=words, layers=[1])
+    by_word = read_states(model, tokenizer, iter(texts), pool="word", words=iter(words), layers=iter([1]),
+                          labels=iter([1, 0]), groups=iter(["x", "y"]))  # fmt: skip
+    by_span = read_states(model, tokenizer, texts, pool="span", spans=iter(spans), layers=[1])
+    assert np.array_equal(by_word[1], expected[1])
+    assert np.array_equal(by_span[1], expected[1])
+    assert (by_word.labels, by_word.groups) == ((1, 0), ("x", "y"))
+    with pytest.raises(TaskError, match="labels: '10' is given; a list is needed"):
+        read_states(model, tokenizer, texts, labels="10")

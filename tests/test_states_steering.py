@@ -9,17 +9,18 @@ import pytest
 
 from commands import run_for_json
 from densray.cli.entry import run
-from densray.errors import TaskError
+from densray.errors import SignalWarning, TaskError
 from densray.states import (
     Intervention,
     LayerChange,
     encoder_judge,
     generate_texts,
+    load_model,
     read_states,
     steer,
     word_judge,
 )
-from densray.states._steering import _direction, _mean_interval, _usual
+from densray.states._steering import _direction, _Prompts, _usual
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 POSITIVE = ["the film is good", "a film was very good", "the nurse is good", "a doctor is very good"]
@@ -92,6 +93,92 @@ def test_a_strength_of_one_is_the_distance_between_the_classes(model):
         _direction("caa", np.ones((4, 3)), np.array([1.0, 0.0, 1.0, 0.0]), None)
 
 
+def test_generators_steer_like_lists(model):
+    tokenizer, few = make_tokenizer(), {**QUICK, "strengths": [1.0], "facts": FACTS[:2], "prompts": PROMPTS[:8]}
+    expected = steer(model, tokenizer, POSITIVE, NEGATIVE, judge=judge, methods=["ridge", "caa"], **few)
+    lazy = {name: iter(few[name]) for name in ("layers", "strengths", "facts", "prompts")}
+    sides = (iter(POSITIVE), iter(NEGATIVE))
+    scores = lambda texts: iter(judge(texts))  # noqa: E731
+    found = steer(model, tokenizer, *sides, judge=scores, methods=iter(["ridge", "caa"]), **{**few, **lazy})
+    assert len(expected.points) == 2  # the control: something was tried
+    assert [point.effect for point in found.points] == [point.effect for point in expected.points]
+    assert found.summary == expected.summary
+
+
+@pytest.mark.parametrize("name", ["prompts", "methods", "questions", "facts"])
+def test_one_text_in_place_of_several_is_named(model, name):
+    with pytest.raises(TaskError, match="'good' is given; a list is needed"):
+        steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=judge, **{**QUICK, name: "good"})
+    with pytest.raises(TaskError, match="high: 'good' is given; a list is needed"):
+        word_judge("good", ["bad"])
+
+
+def test_repeated_prompts_count_once(model):
+    with pytest.raises(TaskError, match="1 different prompts are given"):
+        steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=judge, **{**QUICK, "prompts": ["the film is"] * 8})
+    few = {**QUICK, "prompts": PROMPTS[:5] * 3, "strengths": [1.0]}
+    result = steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=judge, methods=["caa"], **few)
+    assert [used.size for used in result.provenance.inputs][-1] == 5
+
+
+def _stubbed(monkeypatch):
+    """Replace generated text by its prompt."""
+    monkeypatch.setattr(_Prompts, "_generated", lambda self, _change: (list(self.prompts), 0.0, 0.0))
+
+
+def test_a_judge_of_noise_seldom_chooses_and_its_choice_is_not_kept(model, monkeypatch):
+    _stubbed(monkeypatch)
+    options = {**QUICK, "layers": [0, 1, 2], "strengths": [1.0, 2.0, 4.0, 8.0], "facts": []}
+    chosen = kept = 0
+    for seed in range(40):
+        drawn = np.random.default_rng(seed)
+        noise = lambda texts, drawn=drawn: drawn.normal(size=len(texts))  # noqa: E731
+        result = steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=noise, random_state=seed, **options)
+        chosen, kept = chosen + (result.chosen is not None), kept + (result.intervention is not None)
+    assert chosen <= 3  # 36 settings; each was clear by chance in 2.5% of runs before
+    assert kept <= 1
+
+
+def test_an_effect_that_is_not_clear_on_unseen_prompts_is_not_kept(model, monkeypatch):
+    _stubbed(monkeypatch)
+    calls = []
+
+    def fading(texts):
+        calls.append(len(texts))
+        return [float(len(calls) == 2)] * len(texts)  # only the first steered texts score
+
+    few = {**QUICK, "strengths": [1.0], "facts": []}
+    result = steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=fading, methods=["caa"], **few)
+    assert result.intervention is None
+    assert result.chosen.mark == "no visible effect"
+    assert result.summary.startswith("Nothing was chosen: caa after layer 1 at strength 1 has a clear effect on the")
+    assert "not on unseen ones (no visible effect; effect 0.00" in result.reason
+
+
+def test_only_the_tokens_that_are_asked_for_are_steered(model):
+    tokenizer, few = make_tokenizer(), {**QUICK, "strengths": [8.0]}
+    result = steer(model, tokenizer, POSITIVE, NEGATIVE, judge=judge, methods=["caa"], positions="generated", **few)
+    assert np.isnan(result.points[0].preserved)
+    assert any("were not counted: the first token after a prompt does not change" in note for note in result.notes)
+    for prompt, before, after in result.examples:
+        assert before.split()[0] == after.split()[0], prompt
+    assert result.intervention is None or result.intervention.positions == "generated"
+    with pytest.raises(TaskError, match="positions='first' is given; one of all, last, generated"):
+        steer(model, tokenizer, POSITIVE, NEGATIVE, judge=judge, positions="first", **few)
+
+
+def test_the_direction_of_repeng_is_that_of_the_package(model, monkeypatch):
+    monkeypatch.setattr(np, "float_", np.float64, raising=False)  # repeng 0.4.0 was written for NumPy 1
+    repeng = pytest.importorskip("repeng", reason="compares with the package repeng, which pins an old NumPy")
+    tokenizer = make_tokenizer(padding=True)
+    pairs = [repeng.DatasetEntry(positive=high, negative=low) for high, low in zip(POSITIVE, NEGATIVE, strict=True)]
+    vector = repeng.ControlVector.train(model, tokenizer, pairs, batch_size=1)
+    states = read_states(model, tokenizer, [*POSITIVE, *NEGATIVE], layers=[1])
+    found = _direction("repeng", np.asarray(states[1], dtype=np.float64), np.array([1.0] * 4 + [0.0] * 4), None)
+    theirs = vector.directions[1]
+    assert theirs @ found / (np.linalg.norm(theirs) * np.linalg.norm(found)) == pytest.approx(1.0, abs=1e-4)
+
+
 def test_a_judge_without_signal_chooses_nothing(model):
     result = steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=lambda texts: [1.0] * len(texts), **QUICK)
     assert result.intervention is None
@@ -123,19 +210,23 @@ def test_empty_generations_break_the_text_and_reach_no_judge(model):
     assert {point.mark for point in result.points} == {"breaks the text"}
     assert {point.empty for point in result.points} == {1.0}
     assert result.intervention is None
+    assert result.reason.startswith("the model generates no text")
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"prompts": PROMPTS[:3]}, "3 prompts are given; at least four"),
+        ({"prompts": PROMPTS[:3]}, "3 different prompts are given; at least four"),
         ({"strengths": []}, "positive numbers are needed"),
         ({"strengths": [1.0, -1.0]}, "positive numbers are needed"),
         ({"methods": []}, "no method is given"),
         ({"methods": ["rigde"]}, "method 'rigde' is unknown"),
         ({"layers": [N_BLOCKS]}, "the model has 3 layers"),
-        ({"judge": lambda texts: [0.0]}, "the judge returned an array of shape"),
+        ({"judge": lambda texts: [0.0]}, r"the judge returned \[0.0\] for 8 texts"),
         ({"judge": lambda texts: [float("nan")] * len(texts)}, "one finite number"),
+        ({"judge": lambda texts: ["good"] * len(texts)}, r"the judge returned \['good', .* one finite number"),
+        ({"judge": lambda texts: None}, "the judge returned None for 8 texts"),
+        ({"judge": "good"}, "the judge is 'good'; a function from texts to scores is needed"),
         ({"negative": []}, "0 negative texts"),
         ({"questions": ["the film"]}, "no chat template"),
     ],
@@ -164,6 +255,7 @@ def test_judges_of_words_and_of_an_encoder_tell_the_sides_apart():
     read = encoder_judge(Encoder(), POSITIVE, NEGATIVE)
     assert np.mean(read(POSITIVE)) == pytest.approx(1.0)
     assert np.mean(read(NEGATIVE)) == pytest.approx(-1.0)
+    assert encoder_judge(Encoder(), iter(POSITIVE), iter(NEGATIVE))(POSITIVE) == read(POSITIVE)
     with pytest.raises(TaskError, match="two of each"):
         encoder_judge(Encoder(), POSITIVE[:1], NEGATIVE)
     with pytest.raises(TaskError, match="one of the word lists is empty"):
@@ -172,9 +264,18 @@ def test_judges_of_words_and_of_an_encoder_tell_the_sides_apart():
         word_judge(["good"], ["Good", "bad"])
 
 
-def test_the_interval_of_a_mean_is_students():
-    interval = _mean_interval(np.array([1.0, 2.0, 3.0]))
-    assert (interval.low, interval.high) == pytest.approx((2.0 - 2.484138, 2.0 + 2.484138), abs=1e-5)
+def test_an_encoder_that_does_not_separate_the_sides_is_reported():
+    class Encoder:
+        def encode(self, texts):
+            seeds = [sum(map(ord, text)) for text in texts]
+            return np.array([np.random.default_rng(seed).normal(size=6) for seed in seeds])
+
+    sides = [[f"{text} {number}" for number in range(8) for text in texts] for texts in (POSITIVE, NEGATIVE)]
+    with pytest.warns(SignalWarning, match=r"does not separate the 64 texts better than chance: held-out AUC 0\."):
+        encoder_judge(Encoder(), *sides)
+    same = type("Same", (), {"encode": lambda _, texts: np.ones((len(texts), 3))})()
+    with pytest.raises(TaskError, match="the same mean"):
+        encoder_judge(same, POSITIVE, NEGATIVE)
 
 
 def test_two_interventions_that_add_are_one(model, tmp_path: Path):
@@ -197,6 +298,9 @@ def test_two_interventions_that_add_are_one(model, tmp_path: Path):
         one + Intervention("add", {1: LayerChange.along(axes[0][:5])})
     with pytest.raises(TypeError):
         one + 1
+    assert (one + one.only([2]).at(-2.0)).layers == (1,)  # opposite at layer 2
+    with pytest.raises(TaskError, match="opposite at every layer, so their sum changes nothing"):
+        one + one.at(-2.0)
 
 
 @pytest.fixture(scope="module")
@@ -214,6 +318,11 @@ def folder(model, tmp_path_factory: pytest.TempPathFactory) -> Path:
     labelled = [f"{text},{label}" for texts, label in ((POSITIVE, "up"), (NEGATIVE, "down")) for text in texts]
     (place / "labelled.csv").write_text("\n".join(["text,label", *labelled]))
     (place / "prompts.txt").write_text("\n".join(PROMPTS))
+    silent = make_model("llama")
+    silent.lm_head.weight.data.zero_()
+    silent.config.eos_token_id = silent.generation_config.eos_token_id = 0  # ends every text at once
+    silent.save_pretrained(place / "silent")
+    tokenizer.save_pretrained(place / "silent")
     return place
 
 
@@ -242,6 +351,42 @@ def test_the_command_chooses_shows_and_saves_a_steering(folder, tmp_path, capsys
     run_for_json(capsys, "model", "steer", "model", path, "-o", str(tmp_path / "praise.gguf"))
     (row,) = run_for_json(capsys, *saved[:3], str(tmp_path / "praise.gguf"), *saved[4:])["generated"]
     assert row["after"] == "good good"
+
+
+def test_prompts_are_written_by_the_chat_template_unless_switched_off(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    tokenizer = make_tokenizer()
+    tokenizer.chat_template = "{% for m in messages %}the {{ m['content'] }}{% endfor %}"
+    for name in ("model.safetensors", "config.json"):
+        (tmp_path / name).write_bytes((folder / "model" / name).read_bytes())
+    tokenizer.save_pretrained(tmp_path)
+    model = load_model(tmp_path).model
+    path = str(tmp_path / "up.safetensors")
+    Intervention("add", {1: LayerChange.along(np.ones(WIDTH))}, 0.5).save(path)
+    saved = ["model", "steer", str(tmp_path), path, "--generate", "nurse said", "--max-new-tokens", "3"]
+    for more, prompt in (((), "the nurse said"), (("--no-chat",), "nurse said")):
+        (row,) = run_for_json(capsys, *saved, *more)["generated"]
+        assert (row["prompt"], [row["before"]]) == ("nurse said", generate_texts(model, tokenizer, [prompt],
+                                                                                 max_new_tokens=3))  # fmt: skip
+
+
+def test_a_text_without_words_is_shown_as_such(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    path = str(tmp_path / "up.safetensors")
+    Intervention("add", {1: LayerChange.along(np.ones(WIDTH))}, 0.5).save(path)
+    assert run(["model", "steer", "silent", path, "--generate", "the film"]) == 0
+    assert "before: (no text)" in capsys.readouterr().out
+    silent = ["model", "steer", "silent", *STEER[3:], *WORDS]
+    assert "the model generates no text" in run_for_json(capsys, *silent)["evaluation"]["summary"]
+
+
+def test_the_command_steers_only_the_tokens_that_are_named(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    path = tmp_path / "last.safetensors"
+    run_for_json(capsys, *STEER, *WORDS, "--methods", "caa", "--positions", "last", "-o", str(path))
+    assert not path.exists() or Intervention.load(path).positions == "last"
+    assert run([*STEER, *WORDS, "--positions", "last", "-o", "last.gguf"]) == 2
+    assert "llama.cpp adds a control vector to every token" in capsys.readouterr().err
 
 
 def test_personas_and_labelled_texts_steer_too(folder, capsys, monkeypatch):

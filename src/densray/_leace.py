@@ -153,13 +153,13 @@ def leace_beside(
     *,
     preserve: tuple[NDArray[np.float64], ArrayLike] | None = None,
 ) -> AffineMap:
-    r"""Return the map that removes the covariance of `X` with one column of labels and changes other rows as little as
-    possible.
+    r"""Return the map that removes the covariance of `X` with labels and changes other rows as little as possible.
 
     It is LEACE with a covariance in which `others` count as much as `X`: vectors unrelated to the labels (the states of
     ordinary text) move as little as possible. With rows and labels to preserve, their covariance does not change: if
     the whitened covariances of the two are the directions :math:`u` and :math:`v`, coordinates are measured along the
-    part :math:`l` of :math:`u` orthogonal to :math:`v`, and :math:`u` is removed [1]_.
+    part :math:`l` of :math:`u` orthogonal to :math:`v`, and :math:`u` is removed [1]_. This needs one column of labels
+    on each side. Without rows to preserve, `y` may have one column per class.
 
     References
     ----------
@@ -169,7 +169,7 @@ def leace_beside(
     columns = [_label_columns(y, len(X))] + (
         [_label_columns(preserve[1], len(preserve[0]))] if preserve is not None else []
     )
-    if any(each.shape[1] != 1 for each in columns):
+    if preserve is not None and any(each.shape[1] != 1 for each in columns):
         raise LabelError("one column of labels is needed: two classes as numbers, or scores.")
     matrices = [X, others] if preserve is None else [X, others, preserve[0]]
     parts = [rows - rows.mean(axis=0) for rows in matrices]
@@ -177,6 +177,10 @@ def leace_beside(
     sizes, vectors = np.linalg.eigh(_shrunk(np.asarray(mixed), sum(map(len, parts))))
     roots = np.sqrt(np.maximum(sizes, sizes[-1] * SMALLEST_VARIANCE))
     whiten, unwhiten = (vectors / roots) @ vectors.T, (vectors * roots) @ vectors.T
+    if columns[0].shape[1] > 1:
+        basis, _, _ = np.linalg.svd(whiten @ (parts[0].T @ columns[0]) / len(X), full_matrices=False)
+        basis = basis[:, : np.linalg.matrix_rank(columns[0])]  # the indicators of k classes have rank k - 1
+        return AffineMap("leace", whiten @ basis, (unwhiten @ basis).T, X.mean(axis=0), np.zeros(X.shape[1]))
     removed = whiten @ (parts[0].T @ columns[0][:, 0]) / len(X)
     read = removed
     if preserve is not None:

@@ -408,8 +408,8 @@ def percentile_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     return Interval(float(low), float(high))
 
 
-def mean_interval(values: ArrayLike) -> Interval:
-    """Return the 95% interval of a mean by Student's t.
+def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Return the interval of a mean by Student's t.
 
     >>> low, high = mean_interval([1.0, 2.0, 3.0])
     >>> round(low, 2), round(high, 2)
@@ -421,7 +421,7 @@ def mean_interval(values: ArrayLike) -> Interval:
     mean = float(sample.mean())
     if sample.size < 2:
         return Interval(-np.inf, np.inf)
-    half = float(stdtrit(sample.size - 1, 0.975) * sample.std(ddof=1) / np.sqrt(sample.size))
+    half = float(stdtrit(sample.size - 1, (1.0 + level) / 2.0) * sample.std(ddof=1) / np.sqrt(sample.size))
     return Interval(mean - half, mean + half)
 
 

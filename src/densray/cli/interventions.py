@@ -27,7 +27,7 @@ from densray.cli.terminal import check_figure, check_output, note, print_json, p
 
 if TYPE_CHECKING:
     from densray.report import Table
-    from densray.states import Intervention, InterventionTests, LoadedModel, SweepPoint
+    from densray.states import Intervention, InterventionTests, LoadedModel, SteeringResult, SweepPoint
 
 CausalModel: TypeAlias = Annotated[
     str,
@@ -42,29 +42,38 @@ Generate: TypeAlias = Annotated[
     ),
 ]
 AnyModel: TypeAlias = Annotated[
-    bool, typer.Option("--any-model", help="Accept a saved file that was made for another model.")
+    bool, typer.Option("--any-model", help="Accept a saved file that was made for another model of the same width.")
+]
+NoChat: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--no-chat",
+        help="With --generate: continue the prompts as plain text. By default they are user messages if the tokenizer "
+        "has a chat template.",
+    ),
 ]
 
 
 @dataclass(frozen=True)
 class ContinuationWords:
-    """The two continuations whose odds are measured after prompts."""
+    """The two sides whose odds are measured after prompts: one word or several each."""
 
     panel: ClassVar[str] = "Continuations"
 
     high: Annotated[
         str | None,
         typer.Option(
-            metavar="WORD", help="One word, not a list: the continuation whose log odds are measured, such as he."
+            metavar="WORDS",
+            help="Continuations whose log odds are measured: a word (he), a list (he,his), or a file, one per line.",
         ),
     ] = None
     low: Annotated[
-        str | None, typer.Option(metavar="WORD", help="One word: the continuation it is compared with, such as she.")
+        str | None, typer.Option(metavar="WORDS", help="Continuations they are compared with, such as she,her.")
     ] = None
 
     @property
     def asked(self) -> bool:
-        """Whether both words are given; one alone is an error."""
+        """Whether both sides are given; one alone is an error."""
         from densray.errors import TaskError
 
         if (self.high is None) != (self.low is None):
@@ -72,13 +81,14 @@ class ContinuationWords:
         return self.high is not None
 
     @property
-    def continuations(self) -> tuple[str, str]:
-        """Both continuations, each with a leading space."""
+    def continuations(self) -> tuple[list[str], list[str]]:
+        """The words of both sides, each with a leading space."""
         from densray.errors import TaskError
 
         if not self.asked:
             raise TaskError("the odds of which two words? Give them, such as --high he --low she.")
-        return f" {self.high}", f" {self.low}"
+        high, low = words_of(str(self.high), "--high"), words_of(str(self.low), "--low")
+        return [f" {word}" for word in high], [f" {word}" for word in low]
 
 
 @dataclass(frozen=True)
@@ -133,15 +143,15 @@ class Learned:
             raise TaskError(f"{', '.join(given)} given with {source.name}, which is learned already. Leave it out.")
 
     def concept(self, source: Path, _words: ContinuationWords, columns: PromptColumns) -> Callable[..., Any]:
-        """Return a function that learns to remove the concept of two labels from a model; files are read at once."""
+        """Return a function that learns to remove the concept of some labels from a model; files are read at once."""
         from densray.errors import TaskError
-        from densray.states import LabelledTexts, remove_concept, two_classes
+        from densray.states import LabelledTexts, check_classes, remove_concept
 
         if self.preserve is not None:
             raise TaskError(
                 "--preserve needs --high and --low (the removal of a preference). Add them, or leave out --preserve."
             )
-        texts = two_classes(LabelledTexts.read(source, **asdict(columns)), source.name)
+        texts = check_classes(LabelledTexts.read(source, **asdict(columns)), source.name)
         options = self._options(source.stem) | ({} if self.method is None else {"method": self.method})
         ordinary = None if self.ordinary is None else LabelledTexts.read(self.ordinary).texts
         return lambda loaded, **more: remove_concept(
@@ -298,7 +308,7 @@ def remove(
         Path,
         typer.Argument(
             metavar="TEXTS|FILE",
-            help="Texts labelled with two classes, prompts (with --high and --low), or a saved removal.",
+            help="Texts labelled with two or more classes, prompts (with --high and --low), or a saved removal.",
         ),
     ],
     learned: Learned,
@@ -310,6 +320,7 @@ def remove(
     ] = None,
     generate: Generate = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Number of tokens to generate.")] = 40,
+    no_chat: NoChat = False,
     any_model: AnyModel = False,
     device: Device = None,
     random_state: RandomState = 0,
@@ -363,7 +374,7 @@ def remove(
         removal.save(output, overwrite=overwrite)
     answered = {"operation": removal.operation, "layers": removal.layers, "strength": removal.strength}
     answered |= {"model": loaded.name, "checksum": removal.checksum, "path": output}
-    answered["generated"] = generated(loaded, removal, generate or (), max_new_tokens, answer)
+    answered["generated"] = generated(loaded, removal, generate or (), max_new_tokens, answer, chat=not no_chat)
     answered["evaluation"] = None if result is None else result.to_dict()
     if answer.as_json:
         print_json(answered)
@@ -400,6 +411,13 @@ def steer(
     ] = None,
     methods: Methods = None,
     layers: Layers = None,
+    positions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Tokens to change: all, last (the last token of the prompt) or generated. Default: all, or as saved.",
+        ),
+    ] = None,
     strengths: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Strengths to try (1: the distance between the two class means).")
     ] = "1,2,4,8",
@@ -408,6 +426,7 @@ def steer(
     ] = None,
     generate: Generate = None,
     max_new_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Number of tokens to generate.")] = 30,
+    no_chat: NoChat = False,
     any_model: AnyModel = False,
     device: Device = None,
     random_state: RandomState = 0,
@@ -416,7 +435,8 @@ def steer(
     """Steer a model towards one of two kinds of text.
 
     The command scores the text that the model generates, and chooses method, layer and strength on half of the prompts.
-    It reports the choice on the other half, and compares it with the other methods and a random direction. The judge
+    It reports the choice on the other half, and compares it with the other methods and a random direction. If the
+    effect is not clear there, nothing is chosen and no file is written. The judge
     that scores the text either counts words (--high, --low) or is a sentence encoder (--encoder). A saved steering
     vector is applied to the prompts that you give with --generate.
 
@@ -429,18 +449,16 @@ def steer(
     saved = source.suffix in (".safetensors", ".gguf")
     if output is not None:
         check_output(output, overwrite=overwrite)
-        Intervention.check_path(output, "add")
+        Intervention.check_path(output, "add", positions=positions or "all")
     steering: Intervention | None
     if saved:
         if output is None and not generate:
             raise TaskError("nothing is asked for. Give a prompt (--generate) or a file to write (-o).")
-        stored = Intervention.load(source)
-        if stored.operation == "project":
-            raise TaskError(f"{source.name} does not steer: it removes. Use densray model remove.")
-        stored = stored.only(split_numbers(layers)) if layers else stored
+        stored = _stored_steering(source, layers, strength, positions)
+        if output is not None:
+            stored.check_path(output, stored.operation, stored.layers, stored.positions)
         loaded = load(model, device, answer)
-        stored = meant_for(loaded, stored if strength is None else stored.at(strength), any_model=any_model)
-        steering, result = stored, None
+        steering, result = meant_for(loaded, stored, any_model=any_model), None
     else:
         texts, continued = _contrasts(source, prompts)
         if strength is not None:
@@ -458,6 +476,7 @@ def steer(
                 methods=split_names(methods) or STEERING_METHODS,
                 layers=None if layers is None else split_numbers(layers),
                 strengths=amounts,
+                positions=positions or "all",
                 max_new_tokens=max_new_tokens,
                 name=source.stem,
                 random_state=random_state,
@@ -471,16 +490,36 @@ def steer(
     answered["evaluation"] = None if result is None else result.to_dict()
     if steering is not None:
         answered |= {"operation": steering.operation, "layers": steering.layers, "strength": steering.strength}
-        answered["generated"] = generated(loaded, steering, generate or (), max_new_tokens, answer)
+        answered["generated"] = generated(loaded, steering, generate or (), max_new_tokens, answer, chat=not no_chat)
     if answer.as_json:
         print_json(answered)
         return
     if result is not None:
-        show(result, as_json=False, quiet=answer.quiet)
-        for prompt, before, after in result.examples[:3]:
-            show_example({"prompt": prompt, "before": before, "after": after})
+        _show_choice(result, answer)
+    if output is not None and written is None:
+        note(f"{output} was not written: nothing was chosen", quiet=answer.quiet)
     if steering is not None:
         show_intervention(answered, loaded, steering, answer)
+
+
+def _show_choice(result: SteeringResult, answer: Answer) -> None:
+    """Print the report on a choice, and some texts before and after."""
+    show(result, as_json=False, quiet=answer.quiet)
+    for prompt, before, after in result.examples[:3]:
+        show_example({"prompt": prompt, "before": before, "after": after})
+
+
+def _stored_steering(source: Path, layers: str | None, strength: float | None, positions: str | None) -> Intervention:
+    """Return a saved steering vector with the options that are given."""
+    from densray.errors import TaskError
+    from densray.states import Intervention
+
+    stored = Intervention.load(source)
+    if stored.operation == "project":
+        raise TaskError(f"{source.name} does not steer: it removes. Use densray model remove.")
+    stored = stored.only(split_numbers(layers)) if layers else stored
+    stored = stored if strength is None else stored.at(strength)
+    return stored if positions is None else replace(stored, positions=positions)
 
 
 def _contrasts(source: Path, prompts: Path | None) -> tuple[list[tuple[Any, float]], list[Any]]:
@@ -505,16 +544,25 @@ def _contrasts(source: Path, prompts: Path | None) -> tuple[list[tuple[Any, floa
 
 
 def generated(
-    loaded: LoadedModel, change: Intervention, prompts: Sequence[str], max_new_tokens: int, answer: Answer
+    loaded: LoadedModel,
+    change: Intervention,
+    prompts: Sequence[str],
+    max_new_tokens: int,
+    answer: Answer,
+    *,
+    chat: bool,
 ) -> list[dict[str, str]]:
-    """Return the continuation of each prompt, before and after."""
+    """Return the continuation of each prompt, before and after; with `chat`, the answer if there is a chat template."""
     from densray.states import generate_texts
 
     if not prompts:
         return []
+    asked: Sequence[Any] = prompts
+    if chat and getattr(loaded.tokenizer, "chat_template", None) is not None:
+        asked = [[{"role": "user", "content": prompt}] for prompt in prompts]
     with progress_bar("Generating", quiet=answer.quiet):
         plain, changed = (
-            generate_texts(loaded.model, loaded.tokenizer, prompts, each, max_new_tokens=max_new_tokens)
+            generate_texts(loaded.model, loaded.tokenizer, asked, each, max_new_tokens=max_new_tokens)
             for each in (None, change)
         )
     return [
@@ -531,11 +579,15 @@ def load(model: str, device: str | None, answer: Answer) -> LoadedModel:
 
 
 def meant_for(loaded: LoadedModel, made: Intervention, *, any_model: bool) -> Intervention:
-    """Return the intervention for this model; raise at once if it was made for another one, unless `any_model`."""
+    """Return the intervention for this model; raise at once if it was made for another one, unless `any_model`.
+
+    Another width is refused in any case.
+    """
     from densray.states import model_checksum
 
     with made.applied(loaded.model, any_model=any_model):
         pass
+    made.check_width(loaded.model)
     return replace(made, model=loaded.name, checksum=model_checksum(loaded.model)) if any_model else made
 
 
@@ -555,13 +607,13 @@ def show_example(row: Mapping[str, str]) -> None:
     """Print a prompt with the text before and after."""
     typer.echo(f"\n{row['prompt']}")
     for key in ("before", "after"):
-        typer.echo(f"  {key + ':':8}{' '.join(row[key].split())}")
+        typer.echo(f"  {key + ':':8}{' '.join(row[key].split()) or '(no text)'}")
 
 
 @with_option_groups
 def sweep(
     model: CausalModel,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Saved removals (or steering vectors).")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Saved removals.")],
     judged: Judged,
     columns: PromptColumns,
     answer: Answer,
@@ -583,6 +635,9 @@ def sweep(
             metavar="SHARE", help="Minimum share of the correct answers to --definitions that must stay correct."
         ),
     ] = 0.9,
+    perplexity_at_most: Annotated[
+        float, typer.Option(metavar="SHARE", help="Maximum increase of the perplexity of --texts, as a share.")
+    ] = 0.1,
     output: FigureFile = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the chosen removal: .safetensors.")] = None,
     any_model: AnyModel = False,
@@ -593,8 +648,8 @@ def sweep(
     """Try layers and strengths of saved removals, and choose one setting.
 
     For each setting, the command reports how much of the concept is left, and the cost. The test data are split in
-    half. The cheapest setting that meets --at-most and --preserve-at-least is chosen on one half and reported on the
-    other.
+    half. The cheapest setting that meets --at-most, --preserve-at-least and --perplexity-at-most is chosen on one half
+    and reported on the other.
 
     Example: densray model sweep SmolLM2-135M.gguf he.safetensors --high he --low she --prompts jobs.csv --texts t.txt
     """
@@ -613,7 +668,11 @@ def sweep(
             each.check_path(save, each.operation, each.layers)
     loaded = load(model, device, answer)
     tried = {name: meant_for(loaded, each, any_model=any_model) for name, each in tried.items()}
-    bounds = {"at_most": at_most, "preserve_at_least": preserve_at_least}
+    bounds = {
+        "at_most": at_most,
+        "preserve_at_least": preserve_at_least,
+        "perplexity_at_most": perplexity_at_most,
+    }
     with progress_bar(f"Trying {len(tried) * len(amounts)} points", quiet=answer.quiet) as progress:
         points, result = sweep_interventions(
             loaded.model,
@@ -672,6 +731,6 @@ def _sweep_table(points: Sequence[SweepPoint], bounds: Mapping[str, float]) -> T
     if not all(isfinite(one.left) for one in points):
         notes.append("An empty cell means that the model gives no finite number. Such a point is not chosen.")
     if all(one.missed(**bounds) for one in points):
-        notes.append("No point meets both bounds. The point that misses them by least was chosen.")
+        notes.append("No point meets all bounds. The point that misses them by least was chosen.")
     title = "Layers and strengths: remaining correlation and cost"
     return Table(title, ["intervention", "layers", "strength", *numbers, "place"], rows, notes)

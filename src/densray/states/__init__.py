@@ -20,7 +20,7 @@ from densray.states._evaluation import (
     sweep_interventions,
 )
 from densray.states._generation import generate_texts
-from densray.states._intervention import OPERATIONS, Intervention, LayerChange
+from densray.states._intervention import OPERATIONS, Intervention, LayerChange, SpanPositions
 from densray.states._layers import (
     DEFAULT_METHODS,
     ChosenLayer,
@@ -29,7 +29,7 @@ from densray.states._layers import (
     LayerScore,
     compare_layers,
 )
-from densray.states._measures import InterventionTests, check_probed, two_classes
+from densray.states._measures import InterventionTests, check_classes, check_probed, two_classes
 from densray.states._models import LoadedModel, load_model
 from densray.states._next_tokens import (
     Continuations,
@@ -70,11 +70,13 @@ __all__ = [
     "LayerScore",
     "LoadedModel",
     "Messages",
+    "SpanPositions",
     "States",
     "SteeringPoint",
     "SteeringResult",
     "SweepPoint",
     "TokenStates",
+    "check_classes",
     "check_probed",
     "choose_point",
     "compare_layers",

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from densray._text_files import TextTable
 from densray.errors import TaskError, shorten
-from densray.states._texts import LabelledTexts
+from densray.states._texts import LabelledTexts, as_list
 
 Messages: TypeAlias = Sequence[Mapping[str, str]]
 Text: TypeAlias = "str | Messages"
@@ -32,10 +32,8 @@ def as_texts(tokenizer: Any, texts: Iterable[Text], *, generation_prompt: bool |
     generation_prompt : bool, optional
         Whether to append the generation prompt of the chat template. Default: only if the last message is the user's.
     """
-    if isinstance(texts, (str, Mapping)):
-        raise TaskError(f"{shorten(texts)} is given; a list of one or more texts is needed.")
     found: list[str] = []
-    for number, text in enumerate(texts, start=1):
+    for number, text in enumerate(as_list(texts, "texts"), start=1):
         if isinstance(text, str):
             found.append(text)
         elif isinstance(text, Sequence) and text and all(isinstance(message, Mapping) for message in text):
@@ -79,14 +77,14 @@ def _without_system(messages: list[Mapping[str, str]]) -> list[Mapping[str, str]
     return [{"role": "user", "content": content}, *messages[2:]]
 
 
-def contrast(positive: Sequence[Text], negative: Sequence[Text], questions: Sequence[str] = ()) -> LabelledTexts:
+def contrast(positive: Iterable[Text], negative: Iterable[Text], questions: Iterable[str] = ()) -> LabelledTexts:
     """Return contrastive texts with the labels 1 (positive) and 0 (negative); each pair is a group.
 
     Parameters
     ----------
-    positive, negative : sequences of texts or message lists
+    positive, negative : iterables of texts or message lists
         Pairs in order. With `questions`, these are personas (system messages).
-    questions : sequence of str
+    questions : iterable of str
         Each persona is combined with each question. Texts that share a question are one group.
 
     Examples
@@ -97,10 +95,11 @@ def contrast(positive: Sequence[Text], negative: Sequence[Text], questions: Sequ
     >>> contrast(["You are cheerful."], ["You are sad."], ["How are you?"]).texts[0][1]
     {'role': 'user', 'content': 'How are you?'}
     """
-    sides = [list(positive), list(negative)]
+    sides = [as_list(positive, "positive"), as_list(negative, "negative")]
+    asked = as_list(questions, "questions")
     if not all(sides):
         raise TaskError(f"{len(sides[0])} positive and {len(sides[1])} negative texts are given; both are needed.")
-    if not len(questions):
+    if not asked:
         if len(sides[0]) != len(sides[1]):
             raise TaskError(
                 f"{len(sides[0])} positive and {len(sides[1])} negative texts are given; pairs are needed, in order."
@@ -113,7 +112,7 @@ def contrast(positive: Sequence[Text], negative: Sequence[Text], questions: Sequ
     else:
         rows = [
             (_asked(persona, question), label, str(question))
-            for question in questions
+            for question in asked
             for side, label in zip(sides, (1.0, 0.0), strict=True)
             for persona in side
         ]

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import TaskError
+from densray.errors import Argument, TaskError
 from densray.metrics import Interval, percentile_interval
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_number, show_share
 from densray.states._intervention import Intervention
-from densray.states._measures import EffectMeasure, InterventionTests, measures_of, members_of, rank_correlation
+from densray.states._measures import (
+    EffectMeasure,
+    InterventionTests,
+    Measure,
+    measures_of,
+    members_of,
+    rank_correlation,
+)
 from densray.states._models import model_name
 from densray.states._next_tokens import Continuations, continuation_log_odds, correct_answers, log_perplexity
+from densray.states._texts import as_list
 from densray.states._weights import model_checksum
 
 _RESAMPLES = 1000
@@ -89,6 +97,8 @@ class InterventionResult(Result):
             parts.append(f"correct answers {show_share(row.before)} → {show_share(row.after)}")
         if row := measures.get("perplexity"):
             parts.append(f"perplexity {show_number(100.0 * (row.after / row.before - 1.0), 1, signed=True)}%")
+        else:
+            parts.append("perplexity not measured")
         return f"On unseen texts: {', '.join(parts)}."
 
     def _probe_line(self, kind: str) -> str:
@@ -135,6 +145,9 @@ def evaluate_intervention(
 ) -> InterventionResult:
     """Measure a model without and with an intervention: every measure of `tests`.
 
+    The measures read given texts. An intervention with ``positions="generated"`` does not change these, so it is
+    refused. With ``positions="last"``, perplexity and the likelihoods of sentences are not measured.
+
     Parameters
     ----------
     model, tokenizer
@@ -147,7 +160,7 @@ def evaluate_intervention(
         Called with the number of measures done and their total.
     """
     began = Provenance.begin(seed=random_state)
-    measures = list(measures_of(tests))
+    measures, notes = _measures(tests, intervention.positions)
     change = intervention.check_weights(model)  # once, not for every measure
     generator = np.random.default_rng(random_state)
     rows: list[InterventionRow] = []
@@ -164,7 +177,27 @@ def evaluate_intervention(
         operation=intervention.operation,
         layers=intervention.layers,
         strength=intervention.strength,
+        notes=notes,
         provenance=began.finish(inputs=used),
+    )
+
+
+def _measures(tests: InterventionTests, positions: str) -> tuple[list[Measure], tuple[str, ...]]:
+    """Return the measures that an intervention at these positions can change, and a note on the others."""
+    if positions == "all":
+        return list(measures_of(tests)), ()
+    measures = list(measures_of(tests, of_texts=False)) if positions == "last" else []
+    if not measures:
+        raise TaskError(
+            Argument("positions", positions),
+            " changes no token whose prediction these tests count, so every number would stay the same. Use the same "
+            "intervention with ",
+            Argument("positions", "all"),
+            ", or score generated text (steer).",
+        )
+    return measures, (
+        "Perplexity and the likelihoods of sentences were not measured: the intervention changes only the last token "
+        "of a text, after which none is predicted.",
     )
 
 
@@ -221,10 +254,15 @@ class SweepPoint:
     name: str = ""
     chosen: bool = False
 
-    def missed(self, *, at_most: float = 0.05, preserve_at_least: float = 0.9) -> float:
-        """Return the sum of the amounts by which the point misses the two bounds; 0 if it meets both."""
+    def missed(
+        self, *, at_most: float = 0.05, preserve_at_least: float = 0.9, perplexity_at_most: float = 0.1
+    ) -> float:
+        """Return the sum of the amounts by which the point misses the three bounds; 0 if it meets all."""
+        if not np.isfinite(self.left):
+            return float("inf")
         lost = 0.0 if np.isnan(self.preserved) else max(0.0, preserve_at_least - self.preserved)
-        return max(0.0, self.left - at_most) + lost if np.isfinite(self.left) else float("inf")
+        added = max(0.0, self.perplexity_added / 100.0 - perplexity_at_most)
+        return max(0.0, self.left - at_most) + lost + added
 
     @property
     def perplexity_added(self) -> float:
@@ -244,13 +282,25 @@ def mark_front(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     return [replace(one, on_front=not beaten(one)) for one in points]
 
 
-def choose_point(points: Sequence[SweepPoint], *, at_most: float = 0.05, preserve_at_least: float = 0.9) -> int:
-    """Return the index of the cheapest point that leaves at most `at_most` and preserves at least `preserve_at_least`.
+def choose_point(
+    points: Sequence[SweepPoint],
+    *,
+    at_most: float = 0.05,
+    preserve_at_least: float = 0.9,
+    perplexity_at_most: float = 0.1,
+) -> int:
+    """Return the index of the cheapest point that meets three bounds.
 
-    If no point meets both bounds, the one that misses them by the smallest total is chosen, and among equals the
-    cheapest.
+    It leaves a correlation of at most `at_most`, preserves at least `preserve_at_least` of the correct answers, and
+    adds at most `perplexity_at_most` (a share: 0.1 is 10%) to the perplexity. If no point meets all bounds, the one
+    that misses them by the smallest total is chosen, and among equals the cheapest.
     """
-    missed = [point.missed(at_most=at_most, preserve_at_least=preserve_at_least) for point in points]
+    bounds = {
+        "at_most": at_most,
+        "preserve_at_least": preserve_at_least,
+        "perplexity_at_most": perplexity_at_most,
+    }
+    missed = [point.missed(**bounds) for point in points]
     return min(range(len(points)), key=lambda number: (missed[number], points[number].cost))
 
 
@@ -260,30 +310,46 @@ def sweep_interventions(
     interventions: Mapping[str, Intervention],
     tests: InterventionTests,
     *,
-    strengths: Sequence[float] = (0.25, 0.5, 0.75, 1.0),
+    strengths: Iterable[float] = (0.25, 0.5, 0.75, 1.0),
     at_most: float = 0.05,
     preserve_at_least: float = 0.9,
+    perplexity_at_most: float = 0.1,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> tuple[list[SweepPoint], InterventionResult]:
     """Try layers and strengths on one half of the tests, and report the chosen intervention on the other.
 
-    It chooses the cheapest setting that leaves a rank correlation of at most `at_most` and keeps `preserve_at_least` of
-    the correct answers to definitional prompts. If no setting does both, it chooses the one that misses the two bounds
-    by the smallest total (:func:`choose_point`).
+    It chooses the cheapest setting that leaves a rank correlation of at most `at_most`, keeps `preserve_at_least` of
+    the correct answers to definitional prompts, and adds at most `perplexity_at_most` to the perplexity. If no setting
+    does all three, it chooses the one that misses the bounds by the smallest total (:func:`choose_point`).
 
     Parameters
     ----------
     interventions : mapping of str to Intervention
-        The interventions to try, by name; each has its own set of layers.
+        The removals to try, by name; each has its own set of layers. Other operations raise an error: at a larger
+        strength they do not remove more.
     tests : InterventionTests
         Must include stereotypes. Prompts (by whole groups), definitions and texts are split into random halves.
-    strengths : sequence of float
+    strengths : iterable of float
     at_most : float, default=0.05
         Largest absolute rank correlation between log odds and known numbers that may remain.
     preserve_at_least : float, default=0.9
         Smallest share of the correct answers to definitional prompts that must stay correct.
+    perplexity_at_most : float, default=0.1
+        Largest increase of the perplexity, as a share of that of the unchanged model.
     """
+    for name, each in interventions.items():
+        if each.operation != "project":
+            raise TaskError(
+                f"{name} has the operation '{each.operation}'; a sweep tries removals ('project'). Use steer to choose "
+                "the strength of a steering."
+            )
+        if each.positions != "all":
+            raise TaskError(
+                f"{name} has ", Argument("positions", each.positions), "; a sweep needs ", Argument("positions", "all"),
+                ", since it measures the perplexity of texts.",
+            )  # fmt: skip
+    strengths = as_list(strengths, "strengths")
     choosing, reporting = _halves(tests, np.random.default_rng(random_state))
     stereotypes = _needed(choosing)
     checked = {name: each.check_weights(model) for name, each in interventions.items()}
@@ -308,7 +374,9 @@ def sweep_interventions(
             progress(len(points), len(tried))
     if not np.isfinite([point.left for point in points]).any():
         raise TaskError("the odds or the perplexity are not finite at any strength that is tried. Try smaller ones.")
-    best = choose_point(points, at_most=at_most, preserve_at_least=preserve_at_least)
+    best = choose_point(
+        points, at_most=at_most, preserve_at_least=preserve_at_least, perplexity_at_most=perplexity_at_most
+    )
     points[best] = replace(points[best], chosen=True)
     result = evaluate_intervention(model, tokenizer, tried[best][1], reporting, random_state=random_state)
     notes = []
@@ -316,7 +384,7 @@ def sweep_interventions(
         notes.append("Definitions: too few for both answers in each half, so all are used to choose and to report.")
     if correct is not None and not correct.any():
         notes.append("Definitions: the unchanged model answers none correctly, so they were not used for the choice.")
-    return mark_front(points), replace(result, notes=tuple(notes))
+    return mark_front(points), replace(result, notes=(*result.notes, *notes))
 
 
 def _correct(model: Any, tokenizer: Any, prompts: Continuations, change: Intervention | None) -> NDArray[np.bool_]:

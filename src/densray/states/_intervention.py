@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +18,21 @@ from densray._files import ArchiveKind, Contents, archive_digest, atomic_write
 from densray.affine import AffineMap
 from densray.errors import Advice, Argument, PersistenceError, TaskError, load_extra, shorten
 from densray.rotations import make_rotation
-from densray.states._blocks import find_stack, hidden_of, hooked, load_torch, resolve_layers, with_hidden
-from densray.states._models import model_name
+from densray.states._blocks import (
+    find_stack,
+    hidden_of,
+    hooked,
+    input_device,
+    load_torch,
+    resolve_layers,
+    run_blocks,
+    with_hidden,
+)
+from densray.states._chat import Text, as_texts
+from densray.states._models import encode_texts, model_name
+from densray.states._reading import checked_spans, span_weights
 from densray.states._storage import States
+from densray.states._texts import as_list
 from densray.states._weights import same_weights, weight_differences
 
 if TYPE_CHECKING:
@@ -33,6 +45,8 @@ POSITIONS = ("all", "last", "generated")
 HOOK_POINT = "residual stream after the block"
 _KIND = ArchiveKind("densray-intervention", 3, "intervention", "Make it again.")
 _TENSORS = ("left", "right", "origin")
+#: Singular values below this share of the largest are rounding errors: such directions are combinations of the others.
+_SMALLEST_SHARE = 1e-6
 _TEXTS = ("operation", "skip_first", "positions", "model", "checksum", "name")
 
 
@@ -44,12 +58,13 @@ class LayerChange:
 
     ========== ==========================================
     project    :math:`h - s\, c R`
-    add        :math:`h + s \sum_j R_j`
+    add        :math:`h + s\, R`
     scale      :math:`h + (s - 1)\, c R`
     clamp      :math:`h + (s - c) R`
     ========== ==========================================
 
-    for the strength :math:`s` of the intervention.
+    for the strength :math:`s` of the intervention. "project" and "scale" change one direction or a subspace of several;
+    "add" and "clamp" need one direction.
 
     Attributes
     ----------
@@ -67,14 +82,26 @@ class LayerChange:
 
     @classmethod
     def along(cls, direction: NDArray[Any], origin: NDArray[Any] | None = None) -> LayerChange:
-        """Return the change along one direction. Its norm matters only for the operation "add"."""
-        row = np.asarray(direction, dtype=np.float64).reshape(1, -1)
-        size = float(np.linalg.norm(row))
-        if not np.isfinite(size) or size == 0.0:
+        """Return the change along one direction, or along the subspace of several (one per row).
+
+        The norm of one direction matters only for the operation "add". Several directions are made orthonormal.
+        """
+        rows = np.asarray(direction, dtype=np.float64)
+        if rows.ndim not in (1, 2) or not rows.size:
+            raise TaskError(
+                f"an array of shape {rows.shape} is given; a direction (d,), or several directions (k, d), are needed."
+            )
+        rows = np.atleast_2d(rows)
+        sizes = np.linalg.norm(rows, axis=1)
+        if not np.isfinite(sizes).all() or not sizes.all():
             raise TaskError("a direction has length zero, or numbers that are not finite. Fit it again.")
-        middle = np.zeros(row.shape[1]) if origin is None else np.asarray(origin, dtype=np.float64)
-        # The coordinate is divided by the squared length, so that projecting removes the whole component.
-        return cls(*(part.astype(np.float32) for part in (row.T / size**2, row, middle)))
+        if len(rows) > 1:
+            _, shares, basis = np.linalg.svd(rows / sizes[:, None], full_matrices=False)
+            rows = basis[shares > _SMALLEST_SHARE * shares[0]]
+        middle = np.zeros(rows.shape[1]) if origin is None else np.asarray(origin, dtype=np.float64)
+        # A coordinate is divided by the squared length, so that projecting removes the whole component.
+        left = rows.T / (rows**2).sum(axis=1)
+        return cls(*(part.astype(np.float32) for part in (left, rows, middle)))
 
     @classmethod
     def of(cls, erasure: AffineMap) -> LayerChange:
@@ -88,6 +115,67 @@ class LayerChange:
     def width(self) -> int:
         """The width of the states."""
         return int(self.left.shape[0])
+
+    @property
+    def n_directions(self) -> int:
+        """The number of directions: 1, or the dimension of a subspace."""
+        return int(self.right.shape[0])
+
+    def check_width(self, width: int, layer: int) -> None:
+        """Raise if the states after a block have another width."""
+        if width != self.width:
+            raise TaskError(
+                f"the states after block {layer} have width {width}; the intervention was made for {self.width}."
+            )
+
+
+@dataclass(frozen=True)
+class SpanPositions:
+    """Spans of known texts, as the positions of :meth:`Intervention.applied`: only their tokens are changed.
+
+    Texts may run in any order, padded or not. A text whose span is not known raises an error. Tokens that the model
+    generates are not changed.
+    """
+
+    marks: Mapping[tuple[int, ...], NDArray[np.bool_]]
+
+    @classmethod
+    def of(cls, model: Any, tokenizer: Any, texts: Iterable[Text], spans: Iterable[tuple[int, int]]) -> SpanPositions:
+        """Return the tokens of one span per text.
+
+        Parameters
+        ----------
+        model, tokenizer
+            A Hugging Face model and its tokenizer.
+        texts : iterable of str, or of message lists
+        spans : iterable of pairs of int
+            Start and stop (exclusive) of the span in each text, in characters counted from 0, as in
+            :func:`read_states`.
+        """
+        written = as_texts(tokenizer, texts)
+        encoded = encode_texts(model, tokenizer, written, offsets=True)
+        weights = span_weights(encoded, written, checked_spans(written, as_list(spans, "spans")))
+        marks: dict[tuple[int, ...], NDArray[np.bool_]] = {}
+        for number, (tokens, row) in enumerate(zip(encoded.tokens, weights, strict=True), start=1):
+            if not np.array_equal(marks.setdefault(tuple(tokens), row > 0), row > 0):
+                raise TaskError(f"text {number} was given before with another span. Give each text once.")
+        return cls(marks)
+
+    def mask(self, ids: torch.Tensor | None, seen: torch.Tensor) -> torch.Tensor:
+        """Return a mask of the tokens of one pass that are inside the span of their text."""
+        torch = load_torch()
+        if ids is None:
+            raise TaskError("the model runs on embeddings, so the spans of texts cannot be found. Give token numbers.")
+        found = torch.zeros_like(seen)
+        for number, (row, here) in enumerate(zip(ids, seen, strict=True)):
+            marks = self.marks.get(tuple(row[here].tolist()))
+            if marks is None:
+                raise TaskError(
+                    f"text {number + 1} of this pass is not among the {len(self.marks)} texts whose spans are known. "
+                    "Give its span too."
+                )
+            found[number, here] = torch.from_numpy(np.array(marks)).to(seen.device)
+        return found
 
 
 @dataclass(frozen=True)
@@ -138,6 +226,13 @@ class Intervention:
         if not np.isfinite(self.strength):
             raise TaskError(Argument("strength", self.strength), " is given; a finite number is needed.")
         for layer, change in self.changes.items():
+            if not isinstance(layer, (int, np.integer)):
+                raise TaskError(f"layer {shorten(layer)} is given; a whole number is needed.")
+            if self.operation in ("add", "clamp") and change.n_directions != 1:
+                raise TaskError(
+                    f"'{self.operation}' moves states along one direction; the change after block {layer} has "
+                    f"{change.n_directions}. Use the operation 'project' or 'scale', or add the directions up first."
+                )
             if not all(np.isfinite(part).all() for part in (change.left, change.right, change.origin)):
                 raise TaskError(f"the change after block {layer} has numbers that are not finite. Fit it again.")
 
@@ -145,12 +240,12 @@ class Intervention:
     def fit(
         cls,
         states: States,
-        labels: Sequence[Any] | None = None,
+        labels: Iterable[Any] | None = None,
         *,
         operation: str = "add",
-        layers: Sequence[int] | None = None,
+        layers: Iterable[int] | None = None,
         method: str = "ridge",
-        groups: Sequence[Any] | None = None,
+        groups: Iterable[Any] | None = None,
         strength: float = 1.0,
         name: str = "",
     ) -> Intervention:
@@ -164,10 +259,10 @@ class Intervention:
         Parameters
         ----------
         states : States
-        labels, groups : sequence, optional
+        labels, groups : iterable, optional
             Default: those stored with the states.
         operation : "add", "scale" or "clamp"
-        layers : sequence of int, optional
+        layers : iterable of int, optional
             Default: one layer, at 2/3 of the depth.
         method : str, default="ridge"
             A method as for :func:`densray.fit_axis`.
@@ -180,7 +275,9 @@ class Intervention:
                 "a removal learns layers in order, each from the model with the earlier layers already changed: "
                 "use remove_concept(model, tokenizer, texts)."
             )
-        layers = states.layers[2 * len(states.layers) // 3 :][:1] if layers is None else layers
+        layers = states.layers[2 * len(states.layers) // 3 :][:1] if layers is None else as_list(layers, "layers")
+        labels = None if labels is None else as_list(labels, "labels")
+        groups = groups if groups is None or isinstance(groups, str) else as_list(groups, "groups")
         if method == "leace":
             raise TaskError("'leace' only removes. Name a method that finds a direction: 'ridge'.")
         if not len(layers):
@@ -224,8 +321,9 @@ class Intervention:
         """Return the same intervention at another strength."""
         return replace(self, strength=strength)
 
-    def only(self, layers: Sequence[int]) -> Intervention:
+    def only(self, layers: Iterable[int]) -> Intervention:
         """Return the same intervention after some of its layers."""
+        layers = as_list(layers, "layers")
         missing = [layer for layer in layers if layer not in self.changes]
         if missing:
             raise TaskError(f"layer {missing[0]} is not among those of the intervention: {self.layers}.")
@@ -247,13 +345,16 @@ class Intervention:
         directions: dict[int, NDArray[Any]] = {}
         for each in (self, other):
             for layer, change in each.changes.items():
-                step = each.strength * change.right.sum(axis=0, dtype=np.float64)
+                step = each.strength * change.right[0].astype(np.float64)
                 if step.shape != directions.get(layer, step).shape:
                     raise TaskError(
                         f"the changes after block {layer} have other widths: {change.width} is one of them."
                     )
                 directions[layer] = directions.get(layer, 0.0) + step
-        changes = {layer: LayerChange.along(direction) for layer, direction in directions.items()}
+        # the sum of opposite directions changes nothing
+        changes = {layer: LayerChange.along(direction) for layer, direction in directions.items() if direction.any()}
+        if not changes:
+            raise TaskError("the two interventions are opposite at every layer, so their sum changes nothing.")
         name = " + ".join(each.name for each in (self, other) if each.name)
         checksum = self.checksum or other.checksum
         return replace(self, changes=changes, strength=1.0, checksum=checksum, name=name)
@@ -263,7 +364,7 @@ class Intervention:
         self,
         model: Any,
         *,
-        positions: Positions | None = None,
+        positions: Positions | SpanPositions | str | None = None,
         blocks: Sequence[Any] | None = None,
         any_model: bool = False,
     ) -> Iterator[Any]:
@@ -276,15 +377,23 @@ class Intervention:
         model
             The model the intervention was made for: on any device, in any precision, compiled, offloaded or inside an
             adapter; with or without its head.
-        positions : callable, optional
-            Which tokens to change, in place of `positions` of the intervention: a function ``f(mask, continuing)`` that
-            returns a mask of the same shape. `mask` (texts, tokens) marks the tokens of this pass that are not padding.
-            `continuing` tells whether the pass continues texts from a key-value cache.
+        positions : "all", "last", "generated", SpanPositions or callable, optional
+            Which tokens to change, in place of `positions` of the intervention: a name, the spans of known texts, or a
+            function ``f(mask, continuing)`` that returns a mask of the same shape. `mask` (texts, tokens) marks the
+            tokens of this pass that are not padding. `continuing` tells whether the pass continues texts from a
+            key-value cache.
         blocks : sequence of modules, optional
             Its blocks in order, if they cannot be found (:func:`find_blocks`).
         any_model : bool, default=False
             Whether to apply it to a model with other weights.
         """
+        change = self
+        if isinstance(positions, str):
+            change, positions = replace(self, positions=positions), None
+        if positions is not None and not (callable(positions) or isinstance(positions, SpanPositions)):
+            raise TaskError(
+                f"positions is {shorten(positions)}; {', '.join(POSITIONS)}, SpanPositions or a function is needed."
+            )
         stack = find_stack(model, blocks)
         resolve_layers(self.layers, len(stack.blocks))
         if self.checksum and not any_model:
@@ -292,7 +401,7 @@ class Intervention:
         if self.changes_nothing:
             yield model
             return
-        run = _Running(self, stack.module, positions)
+        run = _Running(change, stack.module, positions)
         with run.watched(model), hooked({layer: stack.blocks[layer] for layer in self.layers}, run.change):
             yield model
 
@@ -306,6 +415,17 @@ class Intervention:
             )
         return replace(self, checksum="")
 
+    def check_width(self, model: Any, *, blocks: Sequence[Any] | None = None) -> None:
+        """Raise if the states of a model have another width than the intervention. Runs the model on one token."""
+        torch = load_torch()
+        modules = find_stack(model, blocks).blocks
+        changed = {layer: modules[layer] for layer in resolve_layers(self.layers, len(modules))}
+        ids = torch.zeros((1, 1), dtype=torch.long, device=input_device(model))
+        with torch.inference_mode():
+            widths = run_blocks(model, changed, ids, torch.ones_like(ids), lambda hidden: int(hidden.shape[-1]))
+        for layer, width in zip(self.changes, (widths[layer % len(modules)] for layer in self.changes), strict=True):
+            self.changes[layer].check_width(width, layer)
+
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the intervention: ``.safetensors``, or ``.gguf`` (a control vector of llama.cpp) for "add".
 
@@ -315,12 +435,7 @@ class Intervention:
         The file also stores the operation, the hook point, the layers, the model and its checksum. A digest of
         everything reveals a damaged file.
         """
-        target = self.check_path(path, self.operation, self.layers)
-        if target.suffix == ".gguf" and self.positions != "all":
-            raise TaskError(
-                f"llama.cpp adds a control vector to every token; this intervention changes '{self.positions}' tokens "
-                "only. Save it as .safetensors."
-            )
+        target = self.check_path(path, self.operation, self.layers, self.positions)
         if target.suffix == ".gguf":
             return self._save_gguf(target, overwrite=overwrite)
         tensors = {
@@ -348,7 +463,7 @@ class Intervention:
         return target
 
     @staticmethod
-    def check_path(path: str | Path, operation: str, layers: Sequence[int] = ()) -> Path:
+    def check_path(path: str | Path, operation: str, layers: Sequence[int] = (), positions: str = "all") -> Path:
         """Return the path if such an intervention can be saved there; otherwise raise."""
         target = Path(path)
         if target.suffix not in (".safetensors", ".gguf"):
@@ -360,6 +475,15 @@ class Intervention:
             )
         if target.suffix == ".gguf" and 0 in layers:
             raise TaskError("llama.cpp cannot change block 0. Save it as .safetensors, or leave layer 0 out.")
+        if target.suffix == ".gguf" and positions != "all":
+            raise TaskError(
+                f"llama.cpp adds a control vector to every token; this intervention changes '{positions}' tokens "
+                "only. Save it as .safetensors."
+            )
+        if min(layers, default=0) < 0:
+            raise TaskError(
+                f"layer {min(layers)} counts from the end, so the file would not name a block. Number it from 0."
+            )
         return target
 
     def _save_gguf(self, target: Path, *, overwrite: bool) -> Path:
@@ -369,7 +493,7 @@ class Intervention:
             writer.add_string("controlvector.model_hint", self.model)
             writer.add_uint32("controlvector.layer_count", len(self.changes))
             for layer in self.layers:
-                direction = self.strength * self.changes[layer].right.sum(axis=0)
+                direction = self.strength * self.changes[layer].right[0]
                 writer.add_tensor(f"direction.{layer}", np.ascontiguousarray(direction, dtype=np.float32))
             writer.write_header_to_file()
             writer.write_kv_data_to_file()
@@ -480,7 +604,9 @@ class _Pass(threading.local):
 class _Running:
     """An intervention while a model runs; its numbers are copied once to the device of the states."""
 
-    def __init__(self, intervention: Intervention, module: Any, positions: Positions | None = None) -> None:
+    def __init__(
+        self, intervention: Intervention, module: Any, positions: Positions | SpanPositions | None = None
+    ) -> None:
         self.intervention, self.module, self.positions = intervention, module, positions
         self.names = list(inspect.signature(module.forward).parameters)
         self.current = _Pass()
@@ -524,13 +650,10 @@ class _Running:
         torch = load_torch()
         places = torch.arange(seen.shape[1], device=seen.device)
         first, last = (places == place[:, None] for place in _ends(seen))
-        if self.positions is not None:
-            wanted = self.positions(seen, continued).to(torch.bool)
-            if wanted.shape != seen.shape:
-                raise TaskError(
-                    f"positions returned a mask of shape {tuple(wanted.shape)}; {tuple(seen.shape)} is needed: one for "
-                    f"each token of each text."
-                )
+        if isinstance(self.positions, SpanPositions):
+            wanted = torch.zeros_like(seen) if continued else self.positions.mask(given.get("input_ids"), seen)
+        elif self.positions is not None:
+            wanted = self._asked(seen, continued)
         elif where == "all":
             wanted = torch.ones_like(seen)
         elif where == "last":
@@ -540,6 +663,21 @@ class _Running:
         if skips and not continued:
             wanted = wanted & ~first
         self.current.left_alone = ~wanted
+
+    def _asked(self, seen: torch.Tensor, continued: bool) -> torch.Tensor:
+        """Return the mask of a function of the caller; raise unless it has one value for each token."""
+        wanted = self.positions(seen, continued)  # type: ignore[misc, operator]
+        if not hasattr(wanted, "shape") or not hasattr(wanted, "to"):
+            raise TaskError(
+                f"positions returned {shorten(wanted)}; a tensor of shape {tuple(seen.shape)} is needed: True for each "
+                "token to change."
+            )
+        if wanted.shape != seen.shape:
+            raise TaskError(
+                f"positions returned a mask of shape {tuple(wanted.shape)}; {tuple(seen.shape)} is needed: one for "
+                f"each token of each text."
+            )
+        return wanted.to(seen.device, load_torch().bool)
 
     def _check_cache(self, given: Mapping[str, Any], continued: bool) -> None:
         """Raise if a model generates text without a cache: prompt and generated tokens cannot be told apart then."""
@@ -567,7 +705,7 @@ class _Running:
         left, right, origin = self._parts(layer, hidden)
         strength = self.intervention.strength
         if self.intervention.operation == "add":
-            return hidden + strength * right.sum(dim=0)
+            return hidden + strength * right[0]
         read = (hidden - origin) @ left
         if self.intervention.operation == "project":
             return hidden - strength * (read @ right)
@@ -579,11 +717,7 @@ class _Running:
         key = (layer, hidden.device)
         if key not in self.moved:
             change = self.intervention.changes[layer]
-            if hidden.shape[-1] != change.width:
-                raise TaskError(
-                    f"the states after block {layer} have width {hidden.shape[-1]}; the intervention was made for "
-                    f"{change.width}."
-                )
+            change.check_width(int(hidden.shape[-1]), layer)
             torch = load_torch()
             parts = (change.left, change.right, change.origin)
             left, right, origin = (torch.from_numpy(np.array(part)).to(hidden.device) for part in parts)

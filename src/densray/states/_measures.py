@@ -22,7 +22,7 @@ from densray.states._next_tokens import (
     under,
 )
 from densray.states._reading import read_states
-from densray.states._texts import LabelledTexts
+from densray.states._texts import LabelledTexts, as_list
 
 _PROBE_FOLDS = 5
 
@@ -43,9 +43,10 @@ class InterventionTests:
     pairs : sequence of pairs of str, optional
         Pairs of a more and a less stereotypical sentence (CrowS-Pairs).
     probe : LabelledTexts, optional
-        Texts of two classes, on which linear and MLP probes are refitted under the intervention.
+        Texts of two or more classes, on which linear and MLP probes are refitted under the intervention. With more than
+        two classes, the AUC is the mean of one class against the rest.
     others : mapping of str to LabelledTexts
-        Texts of two classes for other concepts, by name. Probes should predict them as well as before.
+        Texts of two or more classes for other concepts, by name. Probes should predict them as well as before.
     probe_layers : sequence of int
         Layers of the probes (default: the last layer).
     """
@@ -57,6 +58,10 @@ class InterventionTests:
     probe: LabelledTexts | None = None
     others: Mapping[str, LabelledTexts] = field(default_factory=dict)
     probe_layers: Sequence[int] = field(default=(-1,))
+
+    def __post_init__(self) -> None:
+        for name in ("texts", "pairs", "probe_layers"):
+            object.__setattr__(self, name, tuple(as_list(getattr(self, name), name)))
 
 
 @dataclass(frozen=True)
@@ -90,15 +95,17 @@ def members_of(figure: EffectMeasure) -> list[NDArray[np.int64]]:
 Measure = Callable[[Any, Any, "Intervention | None"], Measured]
 
 
-def measures_of(tests: InterventionTests) -> Iterator[Measure]:
+def measures_of(tests: InterventionTests, *, of_texts: bool = True) -> Iterator[Measure]:
+    """Yield the measures of an intervention; without `of_texts` none that counts every token of a text."""
     probe, prompts, definitions = tests.probe, tests.stereotypes, tests.definitions
     if probe is not None:
         yield lambda model, tokenizer, change: _probes(model, tokenizer, change, probe, tests.probe_layers)
     if prompts is not None:
         yield lambda model, tokenizer, change: _stereotypes(model, tokenizer, change, prompts)
-    if tests.pairs:
+    if tests.pairs and of_texts:
         yield lambda model, tokenizer, change: _crows(model, tokenizer, change, tests.pairs)
-    yield lambda model, tokenizer, change: _costs(model, tokenizer, change, tests.texts)
+    if of_texts:
+        yield lambda model, tokenizer, change: _costs(model, tokenizer, change, tests.texts)
     if definitions is not None:
         yield lambda model, tokenizer, change: _definitions(model, tokenizer, change, definitions)
     if tests.others:
@@ -132,9 +139,20 @@ def two_classes(texts: LabelledTexts, name: str) -> LabelledTexts:
     return texts
 
 
+def check_classes(texts: LabelledTexts, name: str) -> LabelledTexts:
+    """Return the texts; raise unless their labels have two or more distinct values, several texts for each."""
+    kinds, texts_of = len(set(texts.labels or ())), len(texts.texts)
+    if kinds < 2 or 2 * kinds > texts_of:
+        raise TaskError(
+            f"{name} has {kinds} kinds of labels for {texts_of} texts; two or more classes are needed, with at least "
+            "two texts each, in a column named label."
+        )
+    return texts
+
+
 def check_probed(texts: LabelledTexts, name: str) -> LabelledTexts:
     """Return the texts; raise if they are too few to train probes and test them on held-out groups."""
-    labels = np.asarray(two_classes(texts, name).labels)
+    labels = np.asarray(check_classes(texts, name).labels)
     groups = np.arange(len(labels)) if texts.groups is None else number_groups(texts.groups)
     kinds = [labels == kind for kind in np.unique(labels)]
     least, apart = min(int(kind.sum()) for kind in kinds), min(len(np.unique(groups[kind])) for kind in kinds)
@@ -150,16 +168,21 @@ def check_probed(texts: LabelledTexts, name: str) -> LabelledTexts:
 def _probed(
     model: Any, tokenizer: Any, change: Intervention | None, texts: LabelledTexts, layers: Sequence[int]
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Yield the name of each probe, with the labels of texts and the scores that it gives them when held out."""
+    """Yield the name of each probe, with the class numbers of texts and the scores that it gives them when held out.
+
+    With more than two classes, there is one column of scores for each class against the rest.
+    """
     labels = np.asarray(check_probed(texts, "a set of probed texts").labels)
     with under(model, change):
         states = read_states(model, tokenizer, texts.texts, layers=layers)
-    y = (labels == np.unique(labels)[-1]).astype(int)
+    kinds, y = np.unique(labels, return_inverse=True)
+    sides = [y] if len(kinds) == 2 else [(y == number).astype(int) for number in range(len(kinds))]
     groups = np.arange(len(y)) if texts.groups is None else number_groups(texts.groups)
     for layer in states.layers:
         for kind in ("linear", "MLP"):
-            scores = _probe_scores(np.asarray(states[layer], dtype=np.float64), y, groups, kind)
-            yield f"{kind} probe, layer {layer}", np.column_stack([y, scores])
+            X = np.asarray(states[layer], dtype=np.float64)
+            scores = [_probe_scores(X, side, groups, kind) for side in sides]
+            yield f"{kind} probe, layer {layer}", np.column_stack([y, *scores])
 
 
 def _probe_scores(X: NDArray[np.float64], y: NDArray[Any], groups: NDArray[Any], kind: str) -> NDArray[np.float64]:
@@ -181,7 +204,8 @@ def _probe_scores(X: NDArray[np.float64], y: NDArray[Any], groups: NDArray[Any],
 def _stereotypes(model: Any, tokenizer: Any, change: Intervention | None, prompts: Continuations) -> Measured:
     odds = continuation_log_odds(model, tokenizer, prompts, change)
     values = np.column_stack([np.asarray(prompts.known, dtype=np.float64), odds])
-    pair = f"log p({prompts.high.strip()}) / p({prompts.low.strip()})"
+    high, low = (", ".join(word.strip() for word in side) for side in prompts.sides)
+    pair = f"log p({high}) / p({low})"
     figures: list[tuple[str, Callable[[NDArray[np.float64]], float], str, float | None]] = [
         ("stereotype, rank correlation", rank_correlation, f"{pair} against the known numbers", 0.0),
         ("stereotype, slope", _slope, f"change of {pair} from a share of 0 to 1", 0.0),
@@ -195,7 +219,14 @@ def _stereotypes(model: Any, tokenizer: Any, change: Intervention | None, prompt
 
 
 def _separation(rows: NDArray[np.float64]) -> float:
-    return auc(rows[:, 0], rows[:, 1]) if np.ptp(rows[:, 0]) and np.isfinite(rows).all() else float("nan")
+    """Return the AUC of scores; with a column per class, the mean AUC of one class against the rest."""
+    if not np.ptp(rows[:, 0]) or not np.isfinite(rows).all():
+        return float("nan")
+    if rows.shape[1] == 2:
+        return auc(rows[:, 0], rows[:, 1])
+    classes, scores = rows[:, 0], rows[:, 1:]
+    found = [auc(classes == number, scores[:, number]) for number in np.unique(classes).astype(int)]
+    return float(np.mean(found))
 
 
 def rank_correlation(rows: NDArray[np.float64]) -> float:
@@ -235,7 +266,11 @@ def _preserved(name: str, values: NDArray[np.float64], what: str, groups: NDArra
 
 
 def _share_correct(rows: NDArray[np.float64]) -> float:
-    return float(np.mean((rows[:, 1] > 0.0) == (rows[:, 0] > 0.0))) if np.isfinite(rows).all() else float("nan")
+    if not np.isfinite(rows).all():
+        return float("nan")
+    if rows.shape[1] > 2:
+        return float(np.mean(rows[:, 1:].argmax(axis=1) == rows[:, 0]))
+    return float(np.mean((rows[:, 1] > 0.0) == (rows[:, 0] > 0.0)))
 
 
 def _crows(model: Any, tokenizer: Any, change: Intervention | None, pairs: Sequence[tuple[str, str]]) -> Measured:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,10 @@ from densray.states._blocks import input_device, load_torch
 from densray.states._intervention import Intervention
 from densray.states._models import encode_texts
 from densray.states._padding import filler_of, length_limit, padded
-from densray.states._texts import LabelledTexts
+from densray.states._texts import LabelledTexts, as_list
 
+#: A prompt with its correct and its wrong continuation, or sets of them.
+Fact: TypeAlias = "tuple[str, str | Sequence[str], str | Sequence[str]]"
 #: Number of texts to run at once when next-token distributions are compared, on a CPU and on a device.
 _TEXTS_PER_BATCH = {"cpu": 8, "device": 128}
 #: Largest number of logits (texts x tokens x words of the vocabulary) at once: 1 GB in single precision.
@@ -32,25 +34,30 @@ class Continuations:
 
     Attributes
     ----------
-    prompts : sequence of str
+    prompts : iterable of str
         ``"The nurse said that"``.
-    high, low : str
-        The two continuations: ``" he"`` and ``" she"``.
-    known : sequence of float
+    high, low : str or iterable of str
+        The two continuations: ``" he"`` and ``" she"``, or two sets: ``[" he", " his"]`` and ``[" she", " her"]``. The
+        probability of a set is the sum over its first tokens.
+    known : iterable of float
         A known number for each prompt, such as the share of women in the occupation; for definitional prompts, 1 if
         `high` is correct and 0 if `low` is.
-    groups : sequence, optional
+    groups : iterable, optional
         Groups of prompts (such as those about one occupation) that stay in the same half and are resampled together.
         Without groups, each prompt is its own group.
     """
 
     prompts: Sequence[str]
-    high: str
-    low: str
+    high: str | Sequence[str]
+    low: str | Sequence[str]
     known: Sequence[float]
     groups: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
+        for name in ("prompts", "high", "low", "known", "groups"):
+            items = getattr(self, name)
+            if items is not None and not (name in ("high", "low") and isinstance(items, str)):
+                object.__setattr__(self, name, tuple(as_list(items, name)))
         if self.groups is not None and len(self.groups) != len(self.prompts):
             raise TaskError(f"{len(self.groups)} groups are given for {len(self.prompts)} prompts; one each is needed.")
         if len(self.prompts) != len(self.known):
@@ -62,7 +69,9 @@ class Continuations:
             raise TaskError(f"{said} given; at least three are needed.")
 
     @classmethod
-    def read(cls, path: str | Path, high: str, low: str, **columns: str | None) -> Continuations:
+    def read(
+        cls, path: str | Path, high: str | Iterable[str], low: str | Iterable[str], **columns: str | None
+    ) -> Continuations:
         """Read prompts, the known number of each (its label) and its group, if the file has groups.
 
         `columns` are those of :meth:`densray.states.LabelledTexts.read`.
@@ -72,7 +81,14 @@ class Continuations:
             raise TaskError(
                 f"{path} needs a column of labels that are numbers, such as the share of women in the occupation."
             )
-        return cls(texts.texts, high, low, [float(label) for label in texts.labels], texts.groups)
+        # __post_init__ turns iterables into tuples
+        return cls(texts.texts, high, low, [float(label) for label in texts.labels], texts.groups)  # type: ignore[arg-type]
+
+    @property
+    def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The words of the high and of the low side."""
+        high, low = (words_of_side(side) for side in (self.high, self.low))
+        return high, low
 
     @property
     def group_numbers(self) -> NDArray[np.int64]:
@@ -97,21 +113,46 @@ def under(model: Any, change: Intervention | None) -> Any:
 def continuation_log_odds(
     model: Any, tokenizer: Any, prompts: Continuations, change: Intervention | None = None
 ) -> NDArray[np.float64]:
-    """Return log p(high) − log p(low) after each prompt; only the first token of a continuation is used."""
+    """Return log p(high) − log p(low) after each prompt; only the first token of a continuation is used.
+
+    With several words on a side, p is the sum of their probabilities.
+    """
     torch = load_torch()
-    high, low = (_first_token(tokenizer, text) for text in (prompts.high, prompts.low))
-    if high == low:
-        raise TaskError(
-            f"{prompts.high!r} and {prompts.low!r} begin with the same token, so the model cannot prefer one of them. "
-            "Name other words."
-        )
+    high, low = _first_tokens(tokenizer, *prompts.sides)
     odds = []
     with under(model, change), torch.inference_mode():
         for logits, mask in _logits(model, tokenizer, list(prompts.prompts)):
             last = mask.sum(dim=1) - 1
             rows = torch.log_softmax(logits[torch.arange(len(last), device=last.device), last].float(), dim=-1)
-            odds.append((rows[:, high] - rows[:, low]).double().cpu().numpy())
+            odds.append((rows[:, high].logsumexp(dim=1) - rows[:, low].logsumexp(dim=1)).double().cpu().numpy())
     return np.concatenate(odds)
+
+
+def words_of_side(side: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the words on one side of a comparison: one word, or several.
+
+    >>> words_of_side(" he"), words_of_side([" he", " his"])
+    ((' he',), (' he', ' his'))
+    """
+    return (side,) if isinstance(side, str) else tuple(side)
+
+
+def _first_tokens(tokenizer: Any, high: Sequence[str], low: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Return the first tokens of the words on each side, each once; a token of both sides raises an error."""
+    if not (high and low):
+        raise TaskError(f"{len(high)} high and {len(low)} low continuations are given; at least one of each is needed.")
+    sides = []
+    for side in (high, low):
+        tokens: dict[int, str] = {}
+        for word in side:
+            tokens.setdefault(_first_token(tokenizer, word), word)
+        sides.append(tokens)
+    for token in sides[0].keys() & sides[1].keys():
+        raise TaskError(
+            f"{sides[0][token]!r} and {sides[1][token]!r} begin with the same token, so the model cannot prefer one of "
+            "them. Name other words."
+        )
+    return list(sides[0]), list(sides[1])
 
 
 def _first_token(tokenizer: Any, text: str) -> int:
@@ -122,7 +163,7 @@ def _first_token(tokenizer: Any, text: str) -> int:
         raise TaskError(f"the continuation {text!r} is unknown to the tokenizer of the model. Name another word.")
     if len(tokens) > 1:
         counted = tokenizer.decode(tokens[:1])
-        warnings.warn(f"{text!r} has {len(tokens)} tokens; only the first, {counted!r}, counts.", stacklevel=4)
+        warnings.warn(f"{text!r} has {len(tokens)} tokens; only the first, {counted!r}, counts.", stacklevel=5)
     return int(tokens[0])
 
 
@@ -205,17 +246,17 @@ def correct_answers(prompts: Continuations, odds: NDArray[np.float64]) -> NDArra
 
 
 def correct_facts(
-    model: Any, tokenizer: Any, facts: Sequence[tuple[str, str, str]], change: Intervention | None = None
+    model: Any, tokenizer: Any, facts: Sequence[Fact], change: Intervention | None = None
 ) -> NDArray[np.bool_]:
-    """Return for each prompt whether its correct continuation is likelier than the wrong one (first tokens only)."""
+    """Return for each prompt whether its correct continuations are likelier than the wrong ones (first tokens only)."""
     torch = load_torch()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # continuations of several tokens
-        answers = [[_first_token(tokenizer, text) for text in fact[1:]] for fact in facts]
+        answers = [_first_tokens(tokenizer, *map(words_of_side, fact[1:])) for fact in facts]
     found: list[bool] = []
     with under(model, change), torch.inference_mode():
         for logits, mask in _logits(model, tokenizer, [fact[0] for fact in facts]):
             for row, length in zip(logits, mask.sum(dim=1), strict=True):
-                right, wrong = (float(row[length - 1, token]) for token in answers[len(found)])
+                right, wrong = (float(row[length - 1, side].logsumexp(dim=0)) for side in answers[len(found)])
                 found.append(right > wrong)
     return np.array(found, dtype=bool)

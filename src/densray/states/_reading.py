@@ -28,6 +28,7 @@ from densray.states._storage import (
     check_columns,
     states_header,
 )
+from densray.states._texts import as_list
 from densray.states._weights import model_checksum
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def read_states(
     *,
     layers: str | Sequence[int] = "all",
     pool: Pool = "last",
-    words: Sequence[str] | None = None,
-    spans: Sequence[tuple[int, int]] | None = None,
+    words: Iterable[str] | None = None,
+    spans: Iterable[tuple[int, int]] | None = None,
     generation_prompt: bool | None = None,
     out: str | Path | None = None,
     dtype: str = "float32",
@@ -63,8 +64,8 @@ def read_states(
     truncate: bool = False,
     blocks: Sequence[Any] | None = None,
     tokens_per_batch: int | None = None,
-    labels: Sequence[Any] | None = None,
-    groups: Sequence[Any] | None = None,
+    labels: Iterable[Any] | None = None,
+    groups: Iterable[Any] | None = None,
     name: str | None = None,
     progress: Progress | None = None,
 ) -> States:
@@ -86,9 +87,9 @@ def read_states(
         Tokens that a row represents. "last": the last token; "mean": the mean of all tokens but the first, which is
         often an attention sink; "word" and "span": the mean over the tokens of one word (`words`) or span (`spans`) per
         text. A callable gets the states (texts, tokens, width) and the mask.
-    words : sequence of str, optional
+    words : iterable of str, optional
         For ``pool="word"``: the word of each text. Its first occurrence as a whole word counts.
-    spans : sequence of pairs of int, optional
+    spans : iterable of pairs of int, optional
         Start and stop (exclusive) of each text's span, in characters counted from 0, for ``pool="span"``.
     generation_prompt : bool, optional
         Whether to append the generation prompt of the chat template. By default it is appended if the last message is
@@ -106,7 +107,7 @@ def read_states(
         The blocks in order, if they cannot be found (:func:`find_blocks`).
     tokens_per_batch : int, optional
         Number of tokens to run at once, including padding; halved if memory is too small.
-    labels, groups : sequence, optional
+    labels, groups : iterable, optional
         Label and group of each text, stored with the states.
     name : str, optional
         Name of the model (default: the name it was loaded by).
@@ -116,6 +117,10 @@ def read_states(
     if dtype not in DTYPES:
         raise TaskError(Argument("dtype", dtype), f" is given; one of {', '.join(DTYPES)} is needed.")
     texts = as_texts(tokenizer, texts, generation_prompt=generation_prompt)
+    words = None if words is None else as_list(words, "words")
+    spans = None if spans is None else as_list(spans, "spans")
+    labels = None if labels is None else as_list(labels, "labels")
+    groups = None if groups is None else as_list(groups, "groups")
     check_columns(labels, groups, len(texts))
     if tokenizer is None and hasattr(model, "encode"):
         states = _read_encoder(model, texts, name or type(model).__name__, dtype=dtype, out=out, progress=progress)
@@ -249,8 +254,8 @@ class _Pooling:
         if pool not in _POOLS:
             raise TaskError(Argument("pool", pool), f" is given; one of {', '.join(_POOLS)} or a function is needed.")
         if pool == "word":
-            return cls(pool, _weights(encoded, texts, _spans_of_words(texts, words)))
-        return cls(pool, _weights(encoded, texts, _checked_spans(texts, spans)) if pool == "span" else ())
+            return cls(pool, span_weights(encoded, texts, _spans_of_words(texts, words)))
+        return cls(pool, span_weights(encoded, texts, checked_spans(texts, spans)) if pool == "span" else ())
 
     def of_batch(self, rows: Sequence[int], mask: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
         """Return a function from the states of a batch (texts, tokens, width) to one row per text."""
@@ -303,7 +308,8 @@ def _is_whole_word(text: str, start: int, stop: int) -> bool:
     return not any(all(letter.isalnum() and letter < _FIRST_WITHOUT_SPACES for letter in edge) for edge in edges)
 
 
-def _checked_spans(texts: Sequence[str], spans: Sequence[tuple[int, int]] | None) -> Sequence[tuple[int, int]]:
+def checked_spans(texts: Sequence[str], spans: Sequence[tuple[int, int]] | None) -> Sequence[tuple[int, int]]:
+    """Return the spans; raise unless there is one inside each text."""
     if spans is None or len(spans) != len(texts):
         given = "none" if spans is None else f"{len(spans):,}"
         raise TaskError(
@@ -315,7 +321,7 @@ def _checked_spans(texts: Sequence[str], spans: Sequence[tuple[int, int]] | None
     return spans
 
 
-def _weights(encoded: Encoded, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[NDArray[np.float32]]:
+def span_weights(encoded: Encoded, texts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[NDArray[np.float32]]:
     """Return equal weights for the tokens of each text that overlap its span."""
     if encoded.offsets is None:
         raise TaskError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +19,12 @@ from densray.rotations import make_rotation
 from densray.states._blocks import find_blocks, resolve_layers
 from densray.states._evaluation import InterventionResult, evaluate_intervention
 from densray.states._intervention import Intervention, LayerChange
-from densray.states._measures import InterventionTests, check_probed, two_classes
+from densray.states._measures import InterventionTests, check_classes, check_probed, two_classes
 from densray.states._models import model_name
 from densray.states._next_tokens import Continuations, continuation_log_odds, under
 from densray.states._ordinary import write_ordinary
 from densray.states._reading import read_states
-from densray.states._texts import LabelledTexts
+from densray.states._texts import LabelledTexts, as_list
 from densray.states._weights import model_checksum
 
 Matrix = NDArray[np.float64]
@@ -40,8 +40,8 @@ def remove_concept(
     tokenizer: Any,
     texts: LabelledTexts,
     *,
-    ordinary: Sequence[str] | None = None,
-    layers: Sequence[int] | None = None,
+    ordinary: Iterable[str] | None = None,
+    layers: Iterable[int] | None = None,
     method: str = "leace",
     strength: float = 1.0,
     tests: InterventionTests | None = None,
@@ -49,8 +49,8 @@ def remove_concept(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> tuple[Intervention, InterventionResult]:
-    """Learn to remove the concept that separates two classes of texts. Returns the removal and a report on held-out
-    texts.
+    """Learn to remove the concept that separates two or more classes of texts. Returns the removal and a report on
+    held-out texts.
 
     It learns layer by layer, each layer from the model that the earlier layers have changed. If every layer were
     learned from the unchanged model, later blocks would restore the concept.
@@ -60,9 +60,9 @@ def remove_concept(
     model, tokenizer
         A Hugging Face causal language model and its tokenizer.
     texts : LabelledTexts
-        Texts of two classes. The state of the last token is used. A quarter of the texts is held out for the report, by
-        whole groups.
-    ordinary : sequence of str, optional
+        Texts of two or more classes. The state of the last token is used. A quarter of the texts is held out for the
+        report, by whole groups.
+    ordinary : iterable of str, optional
         Ordinary text (a few hundred sentence beginnings) whose states should change as little as possible; ``"leace"``
         only. By default the model writes 500 itself, from the first two words of the given texts. With an empty
         sequence, no ordinary text is used, and the removal harms the model more (:doc:`/language-models` reports how
@@ -70,7 +70,8 @@ def remove_concept(
     layers : sequence of int, optional
         Default: every layer of the last third.
     method : str, default="leace"
-        ``"leace"``, or a method as for :func:`densray.fit_axis`, whose axis is projected out.
+        ``"leace"``, which removes up to k - 1 directions for k classes, or a method as for :func:`densray.fit_axis`,
+        whose axis is projected out (two classes only).
     strength : float, default=1
     tests : InterventionTests, optional
         The measures of the report. If given, no text is held out, and all texts are used for learning. Default, on the
@@ -85,7 +86,14 @@ def remove_concept(
     """
     count = len(find_blocks(model))
     places = _checked_layers(range(2 * count // 3, count) if layers is None else layers, count, strength)
-    labels = np.asarray(two_classes(texts, "the concept").labels)
+    labels = np.asarray(check_classes(texts, "the concept").labels)
+    if method != "leace" and len(np.unique(labels)) > 2:
+        raise TaskError(
+            f"{len(np.unique(labels))} classes are given with ",
+            Argument("method", method),
+            "; only 'leace' removes more than two classes.",
+        )
+    ordinary = None if ordinary is None else as_list(ordinary, "ordinary")
     notes: list[str] = []
     learned = texts
     if tests is None:
@@ -96,7 +104,7 @@ def remove_concept(
         except TaskError as error:
             notes.append(f"Probes were not fitted: {error}")
             tests = InterventionTests(held_out.texts)
-    sides = (np.asarray(learned.labels) == np.unique(labels)[-1]).astype(np.float64)
+    sides = _sides(learned) if len(np.unique(labels)) == 2 else _indicators(learned)
     groups = None if learned.groups is None else number_groups(learned.groups)
     if method == "leace" and ordinary is None:
         ordinary = write_ordinary(model, tokenizer, learned.texts, random_state=random_state)
@@ -130,11 +138,11 @@ def remove_preference(
     model: Any,
     tokenizer: Any,
     preference: Continuations,
-    texts: Sequence[str],
+    texts: Iterable[str],
     *,
-    templates: Sequence[Any] | None = None,
+    templates: Iterable[Any] | None = None,
     preserve: LabelledTexts | None = None,
-    layers: Sequence[int] | None = None,
+    layers: Iterable[int] | None = None,
     strength: float = 1.0,
     tests: InterventionTests | None = None,
     name: str = "",
@@ -181,6 +189,8 @@ def remove_preference(
     count = len(find_blocks(model))
     default = range(count // 2 + 1, count - 1, 4) or [count - 1]
     places = _checked_layers(default if layers is None else layers, count, strength)
+    texts = as_list(texts, "texts")
+    templates = None if templates is None else as_list(templates, "templates")
     if len(texts) < 2:
         raise TaskError(f"{len(texts)} ordinary text is given; two or more are needed, and a few hundred are best.")
     odds = _odds_within(templates, continuation_log_odds(model, tokenizer, preference))
@@ -271,10 +281,10 @@ class _Preference:
         return part, InterventionTests(unseen or list(self.texts), **made), notes
 
 
-def _checked_layers(layers: Sequence[int], count: int, strength: float) -> tuple[int, ...]:
+def _checked_layers(layers: Iterable[int], count: int, strength: float) -> tuple[int, ...]:
     if not np.isfinite(strength):
         raise TaskError(Argument("strength", strength), " is given; a finite number is needed.")
-    return resolve_layers(layers, count)
+    return resolve_layers(as_list(layers, "layers"), count)
 
 
 def _probed(places: Sequence[int], count: int) -> list[int]:
@@ -292,11 +302,18 @@ def _sides(texts: LabelledTexts) -> Matrix:
     return np.asarray(labels == np.unique(labels)[-1], dtype=np.float64)
 
 
+def _indicators(texts: LabelledTexts) -> Matrix:
+    """Return one column for each class: 1 for its texts, 0 for the others."""
+    kinds, numbers = np.unique(np.asarray(texts.labels), return_inverse=True)
+    return np.eye(len(kinds))[numbers]
+
+
 def _split(texts: LabelledTexts, random_state: int) -> tuple[LabelledTexts, LabelledTexts]:
     """Return labelled texts to learn from, and held-out texts in whole groups."""
-    sides = 2.0 * _sides(texts) - 1.0
+    _, numbers, counts = np.unique(np.asarray(texts.labels), return_inverse=True, return_counts=True)
+    sides = numbers.astype(np.float64)
     groups = None if texts.groups is None else number_groups(texts.groups)
-    least = min(int((sides == side).sum()) for side in (-1.0, 1.0))
+    least = int(counts.min())
     parts = min(_PARTS, least if groups is None else min(least, int(groups.max()) + 1))
     if parts < 2:
         raise TaskError(f"{len(texts.texts)} texts are given; at least two of each class, in two groups, are needed.")

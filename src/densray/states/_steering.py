@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
@@ -12,20 +13,22 @@ from numpy.typing import NDArray
 
 from densray._threads import ignored_warnings
 from densray.axes._evidence import OUTLYING_LENGTH, lengths_of
-from densray.errors import Argument, SignalWarning, TaskError
+from densray.errors import Argument, SignalWarning, TaskError, shorten
+from densray.folds import fold_numbers
 from densray.groups import number_groups
-from densray.metrics import Interval
+from densray.metrics import Interval, auc, auc_interval, mean_interval
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_estimate, show_number, show_share
 from densray.rotations import METHODS, make_rotation
 from densray.states._blocks import find_blocks, resolve_layers
 from densray.states._chat import Text, as_texts, contrast
 from densray.states._generation import generate_tokens, generated_losses
-from densray.states._intervention import Intervention, LayerChange
+from densray.states._intervention import POSITIONS, Intervention, LayerChange
 from densray.states._models import model_name
-from densray.states._next_tokens import correct_facts
+from densray.states._next_tokens import Fact, correct_facts
 from densray.states._reading import read_states
-from densray.states._texts import LabelledTexts
+from densray.states._storage import States
+from densray.states._texts import LabelledTexts, as_list
 from densray.states._weights import model_checksum
 
 Judge: TypeAlias = Callable[[Sequence[str]], Sequence[float]]
@@ -34,7 +37,7 @@ Matrix: TypeAlias = NDArray[np.float64]
 #: Methods that are compared: ours, the mean difference (CAA), and the first component of centred differences (repeng).
 STEERING_METHODS = ("ridge", "caa", "repeng")
 #: Prompts with a correct and a wrong continuation that are unrelated to most concepts.
-FACTS: tuple[tuple[str, str, str], ...] = (
+FACTS: tuple[Fact, ...] = (
     ("The capital of France is", " Paris", " London"),
     ("The capital of Japan is", " Tokyo", " Berlin"),
     ("The opposite of hot is", " cold", " green"),
@@ -54,6 +57,8 @@ _NATS, _REPETITION, _EMPTY = 2.0, 0.3, 0.5
 #: Share of the correct answers to unrelated prompts that must stay correct.
 _PRESERVED = 0.9
 _MARKS = ("no visible effect", "clear", "breaks the text")
+#: Number of parts for the held-out scores of an encoder's texts.
+_JUDGE_FOLDS = 5
 
 
 def word_judge(high: Iterable[str], low: Iterable[str]) -> Judge:
@@ -62,7 +67,8 @@ def word_judge(high: Iterable[str], low: Iterable[str]) -> Judge:
     >>> word_judge(["good", "fine"], ["bad"])(["A good, fine day", "Bad."])
     [2.0, -1.0]
     """
-    sides = [{word.lower() for word in words} for words in (high, low)]
+    named = ((high, "high"), (low, "low"))
+    sides = [{word.lower() for word in as_list(words, name)} for words, name in named]
     if not all(sides):
         raise TaskError("one of the word lists is empty. Add words to it.")
     if sides[0] & sides[1]:
@@ -75,18 +81,20 @@ def word_judge(high: Iterable[str], low: Iterable[str]) -> Judge:
     return judge
 
 
-def encoder_judge(encoder: Any, positive: Sequence[str], negative: Sequence[str]) -> Judge:
+def encoder_judge(encoder: Any, positive: Iterable[str], negative: Iterable[str]) -> Judge:
     """Return a judge that scores texts along the ridge axis of a sentence encoder: 1 is positive, -1 negative.
 
-    The encoder should not be the model that is steered.
+    The encoder should not be the model that is steered. If the axis does not separate held-out texts of the two sides
+    better than chance, a :class:`densray.errors.SignalWarning` says so.
 
     Parameters
     ----------
     encoder
         Anything with an ``encode`` method that returns one vector per text.
-    positive, negative : sequences of str
+    positive, negative : iterables of str
         Texts of the two kinds, at least two of each.
     """
+    positive, negative = as_list(positive, "positive"), as_list(negative, "negative")
     texts = [*positive, *negative]
     y = np.array([1.0] * len(positive) + [-1.0] * len(negative))
     if min(len(positive), len(negative)) < 2:
@@ -94,15 +102,47 @@ def encoder_judge(encoder: Any, positive: Sequence[str], negative: Sequence[str]
             f"{len(positive)} positive and {len(negative)} negative texts are given; two of each are needed."
         )
     X = np.asarray(encoder.encode(list(texts)), dtype=np.float64)
-    with ignored_warnings(SignalWarning):
-        axis = make_rotation("ridge").fit(X, y).components_[0]
+    if np.array_equal(X[y > 0].mean(axis=0), X[y < 0].mean(axis=0)):
+        raise TaskError(
+            "the encoder gives the positive and the negative texts the same mean. Use other texts, or another encoder."
+        )
+    axis = _judging_axis(X, y)
     high, low = (float((X[y == side] @ axis).mean()) for side in (1.0, -1.0))
+    _warn_if_no_signal(X, y)
 
     def judge(generated: Sequence[str]) -> list[float]:
         scores = np.asarray(encoder.encode(list(generated)), dtype=np.float64) @ axis
         return [float(score) for score in (2.0 * scores - high - low) / (high - low)]
 
     return judge
+
+
+def _judging_axis(X: Matrix, y: Matrix) -> Matrix:
+    with ignored_warnings(SignalWarning):
+        return np.asarray(make_rotation("ridge").fit(X, y).components_[0], dtype=np.float64)
+
+
+def _warn_if_no_signal(X: Matrix, y: Matrix) -> None:
+    """Warn if the axis of an encoder does not separate held-out texts better than chance."""
+    n_folds = min(_JUDGE_FOLDS, int((y > 0).sum()), int((y < 0).sum()))
+    folds, scores = fold_numbers(y, None, n_folds, 0), np.zeros(len(y))
+    for fold in range(n_folds):
+        learned, held_out = folds != fold, folds == fold
+        if not np.ptp(X[learned], axis=0).any():
+            continue  # equal rows have no axis
+        axis = _judging_axis(X[learned], y[learned])
+        ends = [float((X[learned & (y == side)] @ axis).mean()) for side in (1.0, -1.0)]
+        scores[held_out] = X[held_out] @ axis - sum(ends) / 2.0
+    interval = auc_interval(y, scores)
+    if interval.low <= 0.5 and auc(y, scores) < 1.0:
+        warnings.warn(
+            SignalWarning(
+                f"the judge's encoder does not separate the {len(y)} texts better than chance: held-out AUC "
+                f"{show_estimate(auc(y, scores), interval.low, interval.high, 2)}; 0.5 is chance. Give more or clearer "
+                "texts, or use another encoder."
+            ),
+            stacklevel=3,
+        )
 
 
 @dataclass(frozen=True)
@@ -118,7 +158,8 @@ class SteeringPoint:
     effect : float
         Mean increase of the judge's score over the unsteered text.
     interval : Interval
-        95% interval of the effect over prompts.
+        Interval of the effect over prompts: 95%, and wider on the prompts used to choose, so that it holds for all
+        settings at once (Bonferroni).
     nats : float
         Increase of the loss per generated token over the unsteered text, measured by the unchanged model.
     repetition : float
@@ -153,7 +194,7 @@ class SteeringResult(Result):
     Attributes
     ----------
     intervention : Intervention, optional
-        The chosen steering; None if nothing was chosen.
+        The chosen steering; None if its effect is not clear on the prompts used to report, or if no setting has one.
     points : tuple of SteeringPoint
         All points that were tried, measured on the prompts used to choose.
     reported : tuple of SteeringPoint
@@ -161,7 +202,7 @@ class SteeringResult(Result):
     examples : tuple of (str, str, str)
         Prompt, unsteered text and steered text, for some of the other prompts.
     reason : str
-        Reason why nothing was chosen; empty otherwise.
+        Reason why there is no intervention; empty otherwise.
     notes : tuple of str
     """
 
@@ -176,14 +217,14 @@ class SteeringResult(Result):
 
     @property
     def chosen(self) -> SteeringPoint | None:
-        """The chosen point, measured on the prompts used to report."""
+        """The setting chosen on half of the prompts, measured on the others; None if no setting could be chosen."""
         return next((point for point in self.reported if point.chosen), None)
 
     @property
     def summary(self) -> str:
         """The verdict in one sentence."""
         point = self.chosen
-        if point is None:
+        if point is None or self.intervention is None:
             return f"Nothing was chosen: {self.reason}"
         preserved = (
             ""
@@ -191,7 +232,7 @@ class SteeringResult(Result):
             else f", {show_share(point.preserved)} of unrelated correct answers preserved"
         )
         return (
-            f"{point.method} after layer {point.layer} at strength {point.strength:g}: {point.mark} on unseen prompts "
+            f"{_named(point)}: {point.mark} on unseen prompts "
             f"(effect {show_estimate(point.effect, point.interval.low, point.interval.high, 2)}; "
             f"{show_number(point.nats, 2, signed=True)} nats per token{preserved})."
         )
@@ -216,12 +257,19 @@ class SteeringResult(Result):
         columns: list[Column | str] = ["method", "layer", "strength", *numbers, "mark", "chosen"]
         units = "Strength 1 is the distance between the class means at that layer."
         tried = Table(
-            "All points, on the prompts used to choose", columns, [_row(point) for point in self.points], [units]
+            "All points, on the prompts used to choose",
+            columns,
+            [_row(point) for point in self.points],
+            [units, "Intervals hold for all settings at once, so they are wider than those on unseen prompts."],
         )
         if not self.reported:
             return [tried]
         title = "Each method at its best point, on unseen prompts"
         return [Table(title, columns, self.rows(), [units, *self.notes]), tried]
+
+
+def _named(point: SteeringPoint) -> str:
+    return f"{point.method} after layer {point.layer} at strength {point.strength:g}"
 
 
 def _row(point: SteeringPoint) -> dict[str, Any]:
@@ -233,16 +281,17 @@ def _row(point: SteeringPoint) -> dict[str, Any]:
 def steer(
     model: Any,
     tokenizer: Any,
-    positive: Sequence[Text],
-    negative: Sequence[Text],
+    positive: Iterable[Text],
+    negative: Iterable[Text],
     *,
-    prompts: Sequence[Text],
+    prompts: Iterable[Text],
     judge: Judge,
-    questions: Sequence[str] = (),
-    methods: Sequence[str] = STEERING_METHODS,
-    layers: Sequence[int] | None = None,
-    strengths: Sequence[float] = (1.0, 2.0, 4.0, 8.0),
-    facts: Sequence[tuple[str, str, str]] = FACTS,
+    questions: Iterable[str] = (),
+    methods: Iterable[str] = STEERING_METHODS,
+    layers: Iterable[int] | None = None,
+    strengths: Iterable[float] = (1.0, 2.0, 4.0, 8.0),
+    positions: str = "all",
+    facts: Iterable[Fact] = FACTS,
     max_new_tokens: int = 30,
     name: str = "",
     random_state: int = 0,
@@ -251,33 +300,38 @@ def steer(
     """Find the direction towards the positive texts whose effect a judge rates best, and return it with a report.
 
     Method, layer and strength are chosen on half of the prompts: the setting with the largest effect whose interval is
-    above 0, that keeps the text fluent and 90% of the correct answers to unrelated prompts. It is reported on the other
-    half, with the best point of every other method and with a random direction of equal length.
+    above 0, that keeps the text fluent and 90% of the correct answers to unrelated prompts. These intervals hold for
+    all settings at once. The choice is reported on the other half, with the best point of every other method and with a
+    random direction of equal length. If its effect is not clear there, no intervention is returned.
 
     Parameters
     ----------
     model, tokenizer
         A Hugging Face causal language model and its tokenizer.
-    positive, negative : sequences of texts or message lists
+    positive, negative : iterables of texts or message lists
         Contrastive texts. If both lists have the same length, they are treated as pairs. With `questions`, they are
         personas (:func:`contrast`). The state of the last token is used.
-    prompts : sequence of texts or message lists
-        At least four prompts for the model to continue. They should differ from the contrastive texts.
+    prompts : iterable of texts or message lists
+        At least four different prompts for the model to continue. They should differ from the contrastive texts. A
+        repeated prompt counts once.
     judge : callable
         Returns a score for each text, higher for the positive side: :func:`word_judge`, :func:`encoder_judge`, or a
         classifier of your own. It must not be made from the model that is steered.
-    questions : sequence of str
+    questions : iterable of str
         Questions that every persona answers.
-    methods : sequence of str
+    methods : iterable of str
         ``"caa"`` (the mean difference of last-token states), ``"repeng"`` (the first component of the centred
         differences of pairs), or a method as for :func:`densray.fit_axis`.
-    layers : sequence of int, optional
+    layers : iterable of int, optional
         Layers to try, one at a time. Default: those at a half, two thirds and five sixths of the depth of the model.
-    strengths : sequence of float
+    strengths : iterable of float
         Strengths to try; 1 is the distance between the class means at a layer. If a strength breaks the text, larger
         ones are not tried.
-    facts : sequence of (str, str, str)
-        Unrelated prompts, each with a correct and a wrong continuation.
+    positions : "all", "last" or "generated"
+        Which tokens are changed (:class:`Intervention`).
+    facts : iterable of (str, str, str)
+        Unrelated prompts, each with a correct and a wrong continuation, or sets of them. They are not counted with
+        ``positions="generated"``, which does not change the first token after a prompt.
     max_new_tokens : int, default=30
     name : str
         Name of the concept.
@@ -287,47 +341,39 @@ def steer(
         Called with the number of methods and layers done and their total.
     """
     began = Provenance.begin(seed=random_state)
-    texts = _contrast(positive, negative, questions)
-    asked = as_texts(tokenizer, prompts)
-    if len(asked) < 4:
-        raise TaskError(f"{len(asked)} prompts are given; at least four are needed, two to choose and two to report.")
-    amounts = _checked(methods, strengths)
+    sides = as_list(positive, "positive"), as_list(negative, "negative")
+    texts = _contrast(*sides, as_list(questions, "questions"))
+    asked = list(dict.fromkeys(as_texts(tokenizer, prompts)))
+    methods, amounts = _checked(as_list(methods, "methods"), as_list(strengths, "strengths"))
+    _check_options(asked, positions, judge)
     generator = np.random.default_rng(random_state)
     order = generator.permutation(len(asked))
     halves = [[asked[place] for place in order[part::2]] for part in (0, 1)]
     count = len(find_blocks(model))
     default = sorted({count // 2, 2 * count // 3, 5 * count // 6})
-    places = resolve_layers(default if layers is None else layers, count)
+    places = resolve_layers(default if layers is None else as_list(layers, "layers"), count)
+    n_settings = len(places) * len(methods) * len(amounts)
     states = read_states(model, tokenizer, texts.texts, layers=places)
-    y = np.asarray(texts.labels, dtype=np.float64)
-    groups = None if texts.groups is None else number_groups(texts.groups)
-    tested = _Tested(model, tokenizer, judge, facts, max_new_tokens)
+    tested = _Tested(model, tokenizer, judge, as_list(facts, "facts"), max_new_tokens, positions)
     notes = tested.notes
-    choosing = tested.on(halves[0])
+    choosing = tested.on(halves[0], n_settings)
+    directions = _directions(states, texts, methods, notes)
     changes: dict[tuple[str, int], LayerChange] = {}
     points: list[SteeringPoint] = []
-    for layer in places:
-        X = np.asarray(states[layer], dtype=np.float64)
-        usual = _usual(X, y)
-        if not usual.all():
-            notes.append(
-                f"After layer {layer} the states of {len(X) - int(usual.sum())} of {len(X)} contrastive texts are more "
-                f"than {OUTLYING_LENGTH:g} times as long as the median. They were left out."
-            )
-        for method in methods:
-            direction = _direction(method, X[usual], y[usual], None if groups is None else groups[usual])
-            changes[method, layer] = LayerChange.along(direction)
-            points += choosing.climbed(method, layer, changes[method, layer], amounts)
-            if progress is not None:
-                progress(len(changes), len(places) * len(methods))
+    for method, layer, changes[method, layer] in directions:
+        points += choosing.climbed(method, layer, changes[method, layer], amounts)
+        if progress is not None:
+            progress(len(changes), len(places) * len(methods))
     used = [Input("model", model_name(model), model_checksum(model)), Input("prompts", "given", size=len(asked))]
-    if not choosing.has_signal:
-        reason = "the judge gives all generated texts the same score, steered or not. Use another judge."
+    if reason := choosing.missing_signal():
         return SteeringResult(None, tuple(points), (), (), reason, tuple(notes), provenance=began.finish(inputs=used))
     best = {method: _best([point for point in points if point.method == method]) for method in methods}
     winner = _best([point for point in best.values() if point is not None])
     if winner is None:
-        reason = "no method, layer and strength has a clear effect that preserves text and correct answers."
+        reason = (
+            "no method, layer and strength has a clear effect that preserves text and correct answers "
+            f"({n_settings} settings on {len(halves[0])} prompts). Give more prompts, or try fewer settings."
+        )
         return SteeringResult(None, tuple(points), (), (), reason, tuple(notes), provenance=began.finish(inputs=used))
     reporting = tested.on(halves[1])
     reported = [
@@ -347,18 +393,27 @@ def steer(
     reported.append(reporting.measured("random", winner.layer, random, winner.strength))
     chosen = Intervention(
         "add", {winner.layer: changes[winner.method, winner.layer]}, winner.strength,
-        model=model_name(model), checksum=model_checksum(model), name=name,
+        model=model_name(model), checksum=model_checksum(model), name=name, positions=positions,
     )  # fmt: skip
     examples = reporting.examples(chosen)
     points = [replace(point, chosen=point is winner) for point in points]
+    unseen = next(point for point in reported if point.chosen)
+    reason = ""
+    if unseen.mark != _MARKS[1]:
+        effect = show_estimate(unseen.effect, unseen.interval.low, unseen.interval.high, 2)
+        reason = (
+            f"{_named(winner)} has a clear effect on the prompts used to choose, but not on unseen ones "
+            f"({unseen.mark}; effect {effect}). Give more prompts, or use another judge."
+        )
     return SteeringResult(
-        chosen, tuple(points), tuple(reported), examples, "", tuple(notes), provenance=began.finish(inputs=used)
-    )
+        None if reason else chosen, tuple(points), tuple(reported), examples, reason, tuple(notes),
+        provenance=began.finish(inputs=used),
+    )  # fmt: skip
 
 
-def _checked(methods: Sequence[str], strengths: Sequence[float]) -> list[float]:
-    """Return the strengths in ascending order; raise if they or the methods are invalid."""
-    amounts = sorted(float(strength) for strength in strengths)
+def _checked(methods: list[str], strengths: list[float]) -> tuple[list[str], list[float]]:
+    """Return the methods, and the strengths in ascending order, each once; raise if some are invalid."""
+    amounts = sorted({float(strength) for strength in strengths})
     if not amounts or not np.isfinite(amounts).all() or amounts[0] <= 0.0:
         raise TaskError(Argument("strengths", tuple(strengths)), " is given; positive numbers are needed.")
     if not methods:
@@ -366,15 +421,48 @@ def _checked(methods: Sequence[str], strengths: Sequence[float]) -> list[float]:
     for method in methods:
         if method not in ("caa", "repeng", *METHODS):
             raise TaskError(f"method '{method}' is unknown; use caa, repeng, or one of {', '.join(METHODS)}.")
-    return amounts
+    return list(dict.fromkeys(methods)), amounts
+
+
+def _check_options(prompts: Sequence[str], positions: str, judge: Judge) -> None:
+    """Raise if prompts, positions or judge cannot be used."""
+    if len(prompts) < 4:
+        raise TaskError(
+            f"{len(prompts)} different prompts are given; at least four are needed, two to choose and two to report."
+        )
+    if positions not in POSITIONS:
+        raise TaskError(Argument("positions", positions), f" is given; one of {', '.join(POSITIONS)} is needed.")
+    if not callable(judge):
+        raise TaskError(
+            f"the judge is {shorten(judge)}; a function from texts to scores is needed, such as word_judge(high, low)."
+        )
 
 
 def _contrast(positive: Sequence[Text], negative: Sequence[Text], questions: Sequence[str]) -> LabelledTexts:
     """Return the contrastive texts; without groups if they are not pairs."""
-    if len(questions) or len(positive) == len(negative) or not (len(positive) and len(negative)):
+    if questions or len(positive) == len(negative) or not (positive and negative):
         return contrast(positive, negative, questions)
     labels = (1.0,) * len(positive) + (0.0,) * len(negative)
     return LabelledTexts((*positive, *negative), labels)
+
+
+def _directions(
+    states: States, texts: LabelledTexts, methods: Sequence[str], notes: list[str]
+) -> Iterator[tuple[str, int, LayerChange]]:
+    """Yield the direction of each method at each layer; texts that are left out are noted."""
+    y = np.asarray(texts.labels, dtype=np.float64)
+    groups = None if texts.groups is None else number_groups(texts.groups)
+    for layer in states.layers:
+        X = np.asarray(states[layer], dtype=np.float64)
+        usual = _usual(X, y)
+        if not usual.all():
+            notes.append(
+                f"After layer {layer} the states of {len(X) - int(usual.sum())} of {len(X)} contrastive texts are more "
+                f"than {OUTLYING_LENGTH:g} times as long as the median. They were left out."
+            )
+        for method in methods:
+            direction = _direction(method, X[usual], y[usual], None if groups is None else groups[usual])
+            yield method, layer, LayerChange.along(direction)
 
 
 def _usual(X: Matrix, y: Matrix) -> NDArray[np.bool_]:
@@ -420,11 +508,23 @@ class _Tested:
     """A model, a judge and unrelated prompts."""
 
     def __init__(
-        self, model: Any, tokenizer: Any, judge: Judge, facts: Sequence[tuple[str, str, str]], max_new_tokens: int
+        self,
+        model: Any,
+        tokenizer: Any,
+        judge: Judge,
+        facts: Sequence[Fact],
+        max_new_tokens: int,
+        positions: str,
     ) -> None:
         self.model, self.tokenizer, self.judge, self.max_new_tokens = model, tokenizer, judge, max_new_tokens
+        self.positions = positions
         self.notes: list[str] = []
         self.facts, self.correct = tuple(facts), np.zeros(0, dtype=bool)
+        if self.facts and positions == "generated":
+            self.notes.append(
+                "Correct answers to unrelated prompts were not counted: the first token after a prompt does not change."
+            )
+            self.facts = ()
         try:
             self.correct = correct_facts(model, tokenizer, self.facts) if self.facts else self.correct
         except TaskError as error:
@@ -432,9 +532,9 @@ class _Tested:
         if self.facts and len(self.correct) and not self.correct.any():
             self.notes.append("Correct answers to unrelated prompts: the unchanged model has none.")
 
-    def on(self, prompts: Sequence[str]) -> _Prompts:
-        """Return the prompts with the unsteered text after each."""
-        return _Prompts(self, prompts)
+    def on(self, prompts: Sequence[str], n_settings: int = 1) -> _Prompts:
+        """Return the prompts with the unsteered text after each; intervals hold for `n_settings` at once."""
+        return _Prompts(self, prompts, n_settings)
 
     def preserved(self, change: Intervention) -> float:
         """Return the share of correct answers that stay correct; NaN if there are none."""
@@ -446,15 +546,20 @@ class _Tested:
 class _Prompts:
     """Prompts, the unsteered text after each, and measures of steered text."""
 
-    def __init__(self, tested: _Tested, prompts: Sequence[str]) -> None:
+    def __init__(self, tested: _Tested, prompts: Sequence[str], n_settings: int) -> None:
         self.tested, self.prompts = tested, prompts
+        self.level = 1.0 - 0.05 / n_settings  # Bonferroni
+        self.known_scores: set[float] = set()
         self.texts, self.nats, self.repetition = self._generated(None)
         self.scores = self._judged(self.texts)
-        self.has_signal = bool(np.ptp(self.scores[np.isfinite(self.scores)]) > 0) if self._any(self.scores) else False
 
-    @staticmethod
-    def _any(scores: Matrix) -> bool:
-        return bool(np.isfinite(scores).any())
+    def missing_signal(self) -> str:
+        """Return the reason why the scores of all texts, steered or not, cannot choose; empty if they can."""
+        if not self.known_scores:
+            return "the model generates no text, steered or not. Use other prompts, or another model."
+        if len(self.known_scores) == 1:
+            return "the judge gives all generated texts the same score, steered or not. Use another judge."
+        return ""
 
     def _generated(self, change: Intervention | None) -> tuple[list[str], float, float]:
         """Return the text after each prompt, its loss per token under the unchanged model, and its repetition."""
@@ -472,25 +577,18 @@ class _Prompts:
         scores = np.full(len(texts), np.nan)
         spoken = [number for number, text in enumerate(texts) if text.strip()]
         if spoken:
-            found = np.asarray(self.tested.judge([texts[number] for number in spoken]), dtype=np.float64)
-            if found.shape != (len(spoken),) or not np.isfinite(found).all():
-                raise TaskError(
-                    f"the judge returned an array of shape {found.shape} for {len(spoken)} texts; one finite number "
-                    f"for each is needed."
-                )
-            scores[spoken] = found
+            scores[spoken] = _numbers(self.tested.judge([texts[number] for number in spoken]), len(spoken))
+            self.known_scores.update(scores[spoken].tolist())
         return scores
 
     def measured(self, method: str, layer: int, change: LayerChange, strength: float) -> SteeringPoint:
         """Return the effect of a direction at a strength."""
-        intervention = Intervention("add", {layer: change}, strength)
+        intervention = Intervention("add", {layer: change}, strength, positions=self.tested.positions)
         texts, nats, repetition = self._generated(intervention)
         scores = self._judged(texts)
-        known = np.concatenate([self.scores, scores])
-        self.has_signal = self.has_signal or (self._any(known) and bool(np.ptp(known[np.isfinite(known)]) > 0))
         rises = np.nan_to_num(scores - self.scores)  # an empty text counts as no rise
         empty = float(np.mean([not text.strip() for text in texts]))
-        interval = _mean_interval(rises)
+        interval = mean_interval(rises, self.level)
         added = nats - self.nats
         broken = not added <= _NATS or repetition - self.repetition > _REPETITION or empty > _EMPTY
         mark = _MARKS[2] if broken else _MARKS[1] if interval.low > 0.0 else _MARKS[0]
@@ -515,6 +613,19 @@ class _Prompts:
         return tuple(zip(map(str, self.prompts), self.texts, steered, strict=True))
 
 
+def _numbers(scores: Any, count: int) -> Matrix:
+    """Return the scores of a judge; raise unless they are one finite number for each text."""
+    try:
+        numbers = np.asarray(list(scores), dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if numbers.shape != (count,) or not np.isfinite(numbers).all():
+        raise TaskError(
+            f"the judge returned {shorten(scores)} for {count} texts; a list with one finite number for each is needed."
+        )
+    return numbers
+
+
 def _repetition(text: str) -> float:
     """Return the share of word triples that repeat an earlier one; 0 for a text of fewer than four words.
 
@@ -524,11 +635,3 @@ def _repetition(text: str) -> float:
     words = text.split()
     triples = list(zip(words, words[1:], words[2:], strict=False))
     return 1.0 - len(set(triples)) / len(triples) if len(triples) > 1 else 0.0
-
-
-def _mean_interval(values: Matrix) -> Interval:
-    """Return the 95% interval of a mean by Student's t."""
-    from scipy.stats import t
-
-    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return Interval(float(values.mean()) - half, float(values.mean()) + half)

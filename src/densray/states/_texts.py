@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from densray._lexicon_files import parse_label
 from densray._text_files import TextTable
-from densray.errors import TaskError
+from densray.errors import TaskError, shorten
 
 Labels = tuple[str | float, ...]
 Groups = tuple[str | None, ...]
+Item = TypeVar("Item")
+
+
+def as_list(items: Iterable[Item], name: str) -> list[Item]:
+    """Return the items of any iterable as a list; one text or one message in place of several raises an error.
+
+    >>> as_list((word for word in ("good", "fine")), "words")
+    ['good', 'fine']
+    """
+    if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
+        raise TaskError(f"{name}: {shorten(items)} is given; a list is needed. Write [{shorten(items)}] for one item.")
+    return list(items)
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,15 @@ class LabelledTexts:
     labels: Labels | None = None
     groups: Groups | None = None
     words: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("texts", "labels", "groups", "words"):
+            items = getattr(self, name)
+            if items is not None:
+                object.__setattr__(self, name, tuple(as_list(items, name)))
+            if items is not None and name != "texts" and len(getattr(self, name)) != len(self.texts):
+                count = len(getattr(self, name))
+                raise TaskError(f"{count:,} {name} are given for {len(self.texts):,} texts; one per text is needed.")
 
     @classmethod
     def read(
