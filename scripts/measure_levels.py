@@ -79,7 +79,8 @@ def main() -> None:
     preference = Continuations(prompts, " he", " she", [0.0] * len(prompts))
     kept = tuple(template.format(word) for template in LEARNED_FROM for pair in KEPT for word in pair)
     preserved = LabelledTexts(kept, (1.0, 0.0) * (len(kept) // 2))
-    ordinary, tests = beginnings(options.data, N_BEGINNINGS), InterventionTests(held_out_texts(options.data, 8))
+    ordinary = beginnings(options.data, N_BEGINNINGS)
+    tests = InterventionTests(held_out_texts(options.data, 8), probe_layers=())  # learn from all prompts
     results = {"nothing": measured(model, tokenizer, options.data, None)}
     removal, _ = remove_preference(
         model, tokenizer, preference, ordinary, templates=LEARNED_FROM * len(words), preserve=preserved, tests=tests

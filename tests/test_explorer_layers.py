@@ -98,6 +98,17 @@ def test_the_layer_that_reads_the_concept_is_looked_at_first(planted):
     assert page.query_params["layer"] in ("0", ["0"])
 
 
+def test_two_groups_show_the_layers_without_a_choice(planted):
+    assert planted.labels is not None
+    layers.use(planted.labelled(planted.labels, np.arange(40) // 20))
+    page = open_page("layers", **QUICK)
+    assert not page.exception
+    assert not page.error
+    assert "No layer can be chosen: this needs at least three folds, and there are 2." in texts(page.markdown)
+    assert page.selectbox(key="setting layer").value == "1"
+    assert len(page.table) == 2  # the texts at both ends
+
+
 def test_where_the_model_is_missing_the_rest_is_shown(planted):
     layers.use(planted)
     page = open_page("layers", own_text="the nurse", **QUICK)

@@ -88,6 +88,11 @@ def test_the_hosted_runner_tests_every_supported_python():
     assert project["requires-python"] == f">={min(named, key=lambda name: int(name.split('.')[1]))}"
 
 
+def test_the_extra_for_language_models_can_draw_the_figures_of_its_commands():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert "densray[figures]" in extras["models"]
+
+
 @pytest.mark.parametrize("command", [["data", "list"], ["data", "path", "google"], ["methods"], ["--help"]])
 def test_lists_and_paths_import_neither_scikit_learn_nor_scipy(command: list[str]) -> None:
     code = (

@@ -49,6 +49,11 @@ def test_embeddings_are_those_before_the_first_block_and_the_copy_is_random(mode
         "untrained": (0, 1, 2),
     }
     assert open_controls(tmp_path / "embeddings") == {}
+    alone = read_controls(model, tokenizer, TEXTS[:5], names=["untrained"], random_state=5)
+    assert list(alone) == ["untrained"]
+    assert np.asarray(alone["untrained"][1]) == pytest.approx(np.asarray(controls["untrained"][1]))
+    with pytest.raises(TaskError, match="embeddings, untrained or both are needed"):
+        read_controls(model, tokenizer, TEXTS, names=["random"])
     with pytest.raises(TaskError, match="no list of two or more blocks"):
         read_controls(torch.nn.Linear(2, 2), tokenizer, TEXTS)
 
@@ -91,6 +96,12 @@ def test_the_commands_read_and_use_controls(model, tmp_path: Path, capsys: pytes
     quick = ["--methods", "mean-difference", "--n-permutations", "19", "--folds", "3"]
     answer = run_for_json(capsys, "model", "layers", str(tmp_path / "states"), *quick)
     assert [control["name"] for control in answer["controls"]] == ["embeddings", "untrained"]
+    asked[5:] = [str(tmp_path / "by default")]
+    assert run([*asked, "--layers", "1,2", "--quiet"]) == 0
+    assert list(open_controls(tmp_path / "by default")) == ["embeddings"]
+    asked[5:] = [str(tmp_path / "without"), "--no-controls"]
+    assert run([*asked, "--layers", "1,2", "--quiet"]) == 0
+    assert open_controls(tmp_path / "without") == {}
     assert "surface feature" in answer["summary"]
     assert run(["model", "layers", str(tmp_path / "states"), *quick]) == 0
     shown = capsys.readouterr().out

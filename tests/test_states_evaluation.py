@@ -31,7 +31,7 @@ from densray.states import (
 from densray.states._evaluation import _compared, _halves, mark_front
 from densray.states._measures import EffectMeasure, _preserved, _slope, members_of, rank_correlation
 from densray.states._next_tokens import _first_token, correct_facts
-from densray.states._removal import learn_changes
+from densray.states._removal import learn_changes, probed_layers
 from tiny_models import N_BLOCKS, WIDTH, WORDS, make_model, make_tokenizer, torch, transformers
 
 TEXTS = ["the nurse said that she was tired", "the film is very good", "the doctor was never tired again"]
@@ -468,7 +468,7 @@ def test_a_preference_is_removed_layer_by_layer_and_what_is_kept_stays(model):
     texts = [f"{first} {second} {third}" for first in ["the", "a"] for second in ["film", "nurse", "doctor"]
              for third in ["is", "was", "said"]]  # fmt: skip
     kept = LabelledTexts(tuple(prompts[:18]), (1.0, 0.0) * 9)
-    tests = InterventionTests(texts)
+    tests = InterventionTests(texts, probe_layers=())  # learn from all prompts
     made, _ = remove_preference(model, tokenizer, asked, texts, layers=[2, 1], tests=tests, name="he or she")
     keeping, _ = remove_preference(model, tokenizer, asked, texts, layers=[1], preserve=kept, tests=tests)
     assert made.layers == (1, 2)
@@ -514,6 +514,54 @@ def test_each_layer_learns_from_states_that_the_layers_before_it_have_changed(mo
     assert at_once[1].left == pytest.approx(found[1].left, abs=1e-6)
 
 
+def test_probes_are_fitted_on_held_out_texts_if_the_tests_have_none(model):
+    tokenizer = make_tokenizer()
+    rows = [(f"{article} {who} {end}", article, f"{who} {end}") for who in ("nurse", "doctor", "film")
+            for end in ("was tired", "is good", "is bad", "was never tired", "was very good", "said that")
+            for article in ("the", "a")]  # fmt: skip
+    texts = LabelledTexts(*map(tuple, zip(*rows, strict=True)))
+    options = {"layers": [0], "ordinary": TEXTS}
+    report = remove_concept(model, tokenizer, texts, tests=InterventionTests(TEXTS), **options)[1]
+    probes = [row.measure for row in report.rows_found if "probe" in row.measure]
+    assert probes == [f"{kind} probe, layer {layer}" for layer in (0, 1, 2) for kind in ("linear", "MLP")]
+    assert report["perplexity"].before == pytest.approx(np.exp(log_perplexity(model, tokenizer, TEXTS)))
+    own = InterventionTests(TEXTS, probe=texts, probe_layers=[1])  # probes and layers of the caller are kept
+    report = remove_concept(model, tokenizer, texts, tests=own, **options)[1]
+    assert [row.measure for row in report.rows_found if "probe" in row.measure] == probes[2:4]
+    none = remove_concept(model, tokenizer, texts, tests=replace(own, probe=None, probe_layers=()), **options)[1]
+    assert not [row for row in none.rows_found if "probe" in row.measure]
+
+
+def test_a_removed_preference_is_probed_and_says_how_to_count_answers(model):
+    tokenizer, ends = (
+        make_tokenizer(),
+        ("said that", "was tired", "was never", "is good", "is bad", "said he", "was", "said"),
+    )
+    prompts = [f"{who} {end}" for who in ("the nurse", "a doctor", "the film", "a nurse", "the doctor") for end in ends]
+    asked = Continuations(prompts, "he", "she", [0.0] * len(prompts))
+    options = {"texts": TEXTS * 3, "layers": [0]}
+    for tests in (None, InterventionTests(TEXTS)):
+        _, report = remove_preference(model, tokenizer, asked, tests=tests, **options)
+        probed = {row.measure for row in report.rows_found if "linear probe" in row.measure}
+        assert probed == {f"linear probe, layer {layer}" for layer in (0, 1, 2)}
+        assert any("Correct answers were not counted" in note and "preserve" in note for note in report.notes)
+    definitions = Continuations(["the nurse", "a doctor", "the film"], "he", "she", [0.0, 1.0, 1.0])
+    tests = InterventionTests(TEXTS, definitions=definitions)
+    _, report = remove_preference(model, tokenizer, asked, tests=tests, **options)
+    assert not any("Correct answers" in note for note in report.notes)
+    few = remove_preference(model, tokenizer, PROMPTS, tests=InterventionTests(TEXTS), **options)[1]
+    assert any("4 prompts are too few" in note for note in few.notes)
+
+
+def test_layers_between_the_changed_ones_are_probed():
+    assert probed_layers([1, 5], 8) == [1, 2, 3, 4, 5, 6, 7]
+    many = probed_layers([16, 20, 24, 28], 30)  # those of remove_preference in SmolLM2
+    assert len(many) == 12
+    assert {16, 20, 24, 28, 29} <= set(many)
+    assert max(np.diff(many)) == 2
+    assert probed_layers(range(5, 29), 30) == list(range(5, 30))  # never fewer than are changed
+
+
 @pytest.mark.slow
 def test_a_concept_is_removed_in_order_and_reported_on_texts_it_has_not_seen(model):
     tokenizer = make_tokenizer()
@@ -521,7 +569,8 @@ def test_a_concept_is_removed_in_order_and_reported_on_texts_it_has_not_seen(mod
     rows = [(f"{article} {who} {end}", article, f"{who} {end}") for who in ("nurse", "doctor", "film") for end in ends
             for article in ("the", "a")]  # fmt: skip
     texts = LabelledTexts(*map(tuple, zip(*rows, strict=True)))
-    removal, report = remove_concept(model, tokenizer, texts, tests=InterventionTests(TEXTS), layers=[2, 0, 1])
+    all_texts = InterventionTests(TEXTS, probe_layers=())
+    removal, report = remove_concept(model, tokenizer, texts, tests=all_texts, layers=[2, 0, 1])
     assert (removal.operation, removal.layers) == ("project", (0, 1, 2))
     assert [row.measure for row in report.rows_found] == ["perplexity", "divergence"]
     y = np.array([label == "the" for label in texts.labels])
@@ -538,7 +587,7 @@ def test_a_concept_is_removed_in_order_and_reported_on_texts_it_has_not_seen(mod
     assert apart(Intervention("project", at_once))[2] > 1e-3  # learned on the unchanged model, it grows again
     removal, report = remove_concept(model, tokenizer, texts, layers=[0], ordinary=TEXTS, random_state=1)
     for kind in ("linear", "MLP"):
-        for layer in (0, 2):  # the changed one and the last
+        for layer in (0, 1, 2):  # from the changed one to the last
             assert report[f"{kind} probe, layer {layer}"].before > 0.6
     assert "linear probe" in report.summary
     assert "perplexity" in report.summary
@@ -563,7 +612,7 @@ def test_a_concept_is_removed_in_order_and_reported_on_texts_it_has_not_seen(mod
 
 
 def test_the_level_is_removed_with_the_preference(model):
-    tokenizer, tests = make_tokenizer(), InterventionTests(TEXTS)
+    tokenizer, tests = make_tokenizer(), InterventionTests(TEXTS, probe_layers=())
     asked = PROMPTS.only([0, 1, 2])
     plain = continuation_log_odds(model, tokenizer, asked)
     removal, _ = remove_preference(model, tokenizer, asked, TEXTS, layers=[1, 2], tests=tests)
@@ -581,7 +630,13 @@ def test_odds_of_templates_are_taken_about_their_means(model):
     tokenizer, texts = make_tokenizer(), ["the film is", "a nurse was", "the doctor said"]
     templates = [0, 0, 1, 1]
     made, _ = remove_preference(
-        model, tokenizer, PROMPTS, texts, templates=templates, layers=[1], tests=InterventionTests(texts)
+        model,
+        tokenizer,
+        PROMPTS,
+        texts,
+        templates=templates,
+        layers=[1],
+        tests=InterventionTests(texts, probe_layers=()),
     )
     odds = continuation_log_odds(model, tokenizer, PROMPTS)
     within = odds - np.repeat([odds[:2].mean(), odds[2:].mean()], 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from densray.errors import TaskError
+from densray.errors import DensRayError, TaskError
 from densray.report import to_json
 from densray.states import Continuations, Intervention, States, compare_layers
 
@@ -26,7 +26,7 @@ def planted(strengths, n_groups=40, width=16, seed=0, group_noise=0.0):
 
 def test_the_planted_layer_is_chosen_inside_the_folds():
     states, y, groups = planted([0.0, 3.0, 0.0])
-    result = compare_layers(states, y, groups=groups, n_permutations=99)
+    result = compare_layers(states, y, groups=groups, standardize=False, n_permutations=99)
     by_layer = {(score.layer, score.method): score for score in result.scores}
     for method in ("ridge", "mean-difference", "densray-unit"):
         assert by_layer[1, method].auc > 0.95
@@ -61,7 +61,8 @@ def test_without_a_concept_the_chosen_layer_reads_at_chance():
 def test_every_text_has_a_score_of_an_axis_that_has_not_seen_it():
     states, y, groups = planted([0.0, 3.0])
     states = states.labelled(["man" if label > 0 else "boy" for label in y], groups)
-    result = compare_layers(states, methods=["mean-difference"], n_permutations=9)  # labels and groups of the states
+    options = {"methods": ["mean-difference"], "standardize": False, "n_permutations": 9}
+    result = compare_layers(states, **options)  # labels and groups of the states
     assert result.ends == ("boy", "man")
     assert result.n_groups == 40
     rows = result.ranked_texts(states, 1, "mean-difference")
@@ -150,9 +151,71 @@ def test_two_folds_choose_no_layer():
     states, y, groups = planted([0.0, 2.0])
     result = compare_layers(states, y, groups=groups, methods=["ridge"], folds=2, n_permutations=9)
     assert (result.n_folds, result.chosen) == (2, ())
-    assert any("three folds" in note for note in result.tables()[0].notes)
+    assert result.summary.startswith("No layer can be chosen: this needs at least three folds, and there are 2.")
+    assert [table.title for table in result.tables()] == ["Held-out AUC by layer"]  # no empty table of choices
+    assert any("80 texts in 40 groups" in note for note in result.tables()[0].notes)
     three = compare_layers(states, y, groups=groups, methods=["ridge"], folds=3, n_permutations=9)
     assert len(three.chosen) == 1
+
+
+def test_columns_are_standardized_by_default():
+    states, y, groups = planted([2.0])
+    rows = states[0].copy()
+    rows[:, 5] *= 300.0  # as in language models: a few columns are hundreds of times larger than the others
+    states = States.of_arrays([rows], states.texts)
+    options = {"groups": groups, "methods": ["mean-difference"], "n_permutations": 9}
+    assert compare_layers(states, y, **options).scores[0].auc > 0.8
+    assert compare_layers(states, y, standardize=False, **options).scores[0].auc < 0.7
+
+
+def twins(n_pairs=60, width=40, seed=0):
+    """Texts that differ in one word, with nearly the same state and random labels: one reveals the other's label."""
+    generator = np.random.default_rng(seed)
+    words = [
+        f"{first}{second}" for first in "bdfgklmn" for second in ("ab", "ol", "ix", "um", "er", "ang", "ost", "ip")
+    ]
+    texts = [f"the {word} said that {who} left" for word in words[:n_pairs] for who in ("he", "she")]
+    y = np.concatenate([generator.permutation([1, -1]) for _ in range(n_pairs)])
+    rows = np.repeat(generator.normal(size=(n_pairs, width)), 2, axis=0) + 0.01 * generator.normal(size=(len(y), width))
+    return States.of_arrays([rows, rows], texts), y
+
+
+def test_texts_that_differ_in_one_word_are_held_out_together_by_default():
+    states, y = twins()
+    options = {"methods": ["ridge"], "n_permutations": 9}
+    result = compare_layers(states, y, **options)
+    assert (result.grouped, result.n_groups) == ("as proposed", 60)
+    assert any("held out together (proposed groups)" in note for note in result.tables()[0].notes)
+    alone = compare_layers(states, y, groups="none", **options)
+    assert (alone.grouped, alone.n_groups) == ("each text alone", 120)
+    assert alone.scores[0].auc < 0.2  # the twin of a text has the other label
+    assert result.scores[0].auc > 0.3
+    assert "groups: proposed" in " ".join(alone.tables()[0].notes)  # the result says what would be better
+    given = np.repeat(np.arange(30), 4)
+    stored = compare_layers(states.labelled(y.tolist(), given.tolist()), **options)
+    assert (stored.grouped, stored.n_groups) == ("as given", 30)
+    assert compare_layers(states.labelled(y.tolist(), given.tolist()), groups="none", **options).n_groups == 120
+    with pytest.raises(DensRayError, match="'proposed' or 'none'"):
+        compare_layers(states, y, groups="forms", **options)
+
+
+def test_proposed_groups_that_allow_no_folds_are_named():
+    texts = ["he said it", "she said it"] * 6
+    states = States.of_arrays([np.random.default_rng(0).normal(size=(12, 4))], texts)
+    with pytest.raises(TaskError, match=r"proposed groups .* at least two groups .*groups='none'"):
+        compare_layers(states, [1, -1] * 6, methods=["ridge"], n_permutations=9)
+
+
+def test_a_first_block_that_reads_as_well_is_named_if_there_are_no_controls():
+    options = {"methods": ["mean-difference"], "n_permutations": 9}
+    states, y, groups = planted([3.0, 3.0])
+    said = "Readable after the first block already, which may be a surface feature."
+    assert said in compare_layers(states, y, groups=groups, **options).summary
+    noise = States.of_arrays([np.random.default_rng(1).normal(size=(80, 16))], states.texts)
+    with_controls = compare_layers(states, y, groups=groups, controls={"embeddings": noise}, **options)
+    assert "first block" not in with_controls.summary
+    for other in (planted([0.0, 3.0])[0], planted([0.0, 0.0])[0], planted([3.0])[0]):
+        assert said not in compare_layers(other, y, groups=groups, **options).summary
 
 
 @pytest.mark.parametrize("seed", range(6))

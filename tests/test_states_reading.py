@@ -503,6 +503,22 @@ def test_every_error_is_of_the_family():
     assert issubclass(TaskError, DensRayError)
 
 
+def test_padding_is_tried_on_a_text_that_is_only_a_little_longer(monkeypatch):
+    """The longest text would take as long as a whole batch."""
+    lengths: list[int] = []
+    plain = reading._Reader.run
+
+    def run(reader, rows):
+        lengths.append(max(len(reader.tokens[row]) for row in rows))
+        return plain(reader, rows)
+
+    monkeypatch.setattr(reading._Reader, "run", run)
+    texts = ["the film " * count for count in (1, 2, 6, 12, 25)]
+    read_states(make_model("llama"), make_tokenizer(), texts)
+    assert lengths[:2] == [2, 12]
+    assert max(lengths[2:]) == 50
+
+
 def test_batches_of_a_device_contain_little_padding() -> None:
     from densray.states._reading import TOKENS_PER_BATCH, _Pooling, _Reader, texts_per_block
 

@@ -154,6 +154,40 @@ def test_one_layer_is_read_at_four_fifths_of_the_speed_of_the_backbone_and_in_fl
     assert max(memory) - min(memory) < found["bytes"] / 100  # it does not grow with what is written
 
 
+def states_page() -> str:
+    return " ".join((SCRIPTS.parent / "docs" / "states.md").read_text("utf-8").split())
+
+
+def test_proposed_groups_are_never_worse_than_none():
+    rows = json.loads((SCRIPTS.parent / "docs" / "states_proposed.json").read_text("utf-8"))
+    cells: dict[str, dict[tuple, tuple[float, float]]] = {"none": {}, "proposed": {}, "true": {}}
+    for row in rows:
+        means = float(np.mean(row["auc"])), float(np.mean(row["cross_validated"]))
+        cells[row["groups"]][row["model"], row["set"], row["layer"]] = means
+    assert len(cells["none"]) == len(cells["proposed"]) == len(cells["true"]) == 16
+    none, proposed, true = (np.mean([auc for auc, _ in found.values()]) for found in cells.values())
+    page = states_page()
+    assert f"the mean AUC is {none:.3f}, {proposed:.3f} and {true:.3f}." in page
+    leads = [auc - cells["none"][cell][0] for cell, (auc, _) in cells["proposed"].items()]
+    assert min(leads) > -0.001
+    assert f"up to {max(leads):.2f} better" in page
+    pairs = [found for cell, found in cells["proposed"].items() if cell[1] == "winogender"]
+    new, inside = zip(*pairs, strict=True)
+    assert f"AUC is {min(inside):.2f} to {max(inside):.2f} with proposed groups" in page
+    assert f"occupations is {min(new):.2f} to {max(new):.2f}." in page
+
+
+def test_an_interval_of_a_layer_contains_the_expected_auc_as_often_as_the_page_says():
+    rows = json.loads((SCRIPTS.parent / "docs" / "states_intervals.json").read_text("utf-8"))
+    assert {(row["n_groups"], row["balanced"]) for row in rows} == {(n, b) for n in (8, 20, 40) for b in (True, False)}
+    assert min(row["n_draws"] for row in rows) >= 250
+    shares = [row["covered"]["mean AUC"] for row in rows]
+    assert f"in {100 * min(shares):.0f} to {100 * max(shares):.0f} of 100 cases" in states_page()
+    lowest = min(rows, key=lambda row: row["covered"]["mean AUC"])
+    assert (lowest["n_groups"], lowest["balanced"]) == (8, False)
+    assert all(row["covered"]["estimate"] == 1.0 for row in rows)
+
+
 def test_the_page_says_how_many_answers_stay_correct_without_the_level():
     docs = SCRIPTS.parent / "docs"
     before, after = (

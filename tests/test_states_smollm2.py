@@ -89,7 +89,7 @@ def test_gender_is_read_on_occupations_held_out(states):
 
 def test_an_identity_changes_nothing_and_an_erased_axis_is_gone(loaded, states):
     model, tokenizer = loaded.model, loaded.tokenizer
-    given, tests = LabelledTexts(tuple(TEXTS), tuple(LABELS), tuple(GROUPS)), Judged(TEXTS[:2])
+    given, tests = LabelledTexts(tuple(TEXTS), tuple(LABELS), tuple(GROUPS)), Judged(TEXTS[:2], probe_layers=())
     removal, _ = remove_concept(model, tokenizer, given, layers=[LAYER], method="mean-difference", tests=tests)
     plain = read_states(model, tokenizer, TEXTS[:4], layers=[LAYER])[LAYER]
     with removal.at(0.0).applied(model):
@@ -113,8 +113,8 @@ def test_the_level_of_he_and_she_moves_with_the_direction(loaded, states):
 
 def test_a_removal_is_judged_and_texts_are_generated_under_it(loaded, states):
     model, tokenizer = loaded.model, loaded.tokenizer
-    given = LabelledTexts(tuple(TEXTS), tuple(LABELS), tuple(GROUPS))
-    removal, _ = remove_concept(model, tokenizer, given, layers=[24, LAYER, 28], tests=Judged(TEXTS[:2]))
+    given, tests = LabelledTexts(tuple(TEXTS), tuple(LABELS), tuple(GROUPS)), Judged(TEXTS[:2], probe_layers=())
+    removal, _ = remove_concept(model, tokenizer, given, layers=[24, LAYER, 28], tests=tests)
     texts = ["The weather was fine, and we walked to the river.", "He wrote a letter to his friend in London."]
     result = evaluate_intervention(model, tokenizer, removal, Judged(texts, stereotypes=PROMPTS))
     assert result["perplexity"].after == pytest.approx(result["perplexity"].before, rel=0.5)

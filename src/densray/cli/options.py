@@ -88,14 +88,6 @@ AnySpace: TypeAlias = Annotated[
 Standardize: TypeAlias = Annotated[
     bool, typer.Option("--standardize", help="Divide each vector dimension by its standard deviation before fitting.")
 ]
-Groups: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--groups",
-        metavar="proposed",
-        help="Texts to hold out together. proposed: pairs, repeated texts, and texts that differ in one word.",
-    ),
-]
 WordGroups: TypeAlias = Annotated[
     str | None,
     typer.Option(

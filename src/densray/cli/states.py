@@ -13,13 +13,11 @@ from densray.cli.options import (
     FigureFile,
     Folds,
     Fresh,
-    Groups,
     Methods,
     Output,
     Overwrite,
     RandomState,
     ReportFile,
-    Standardize,
     changed_options,
     split_names,
     split_numbers,
@@ -202,9 +200,14 @@ def read(
         ),
     ] = "auto",
     controls: Annotated[
-        bool,
-        typer.Option("--controls", help="Also read token embeddings and an untrained copy of the model."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--controls/--no-controls",
+            show_default=False,
+            help="Also read an untrained copy of the model (twice the time), or no controls at all. Default: only the "
+            "token embeddings, which cost almost nothing.",
+        ),
+    ] = None,
     truncate: Annotated[
         bool, typer.Option("--truncate", help="Truncate texts that are longer than the context.")
     ] = False,
@@ -212,7 +215,8 @@ def read(
     """Read the hidden states of texts after every layer of a model, and write them to memory-mappable files.
 
     Labels and groups of a table are stored with the states. To resume an interrupted run, give the same command again.
-    A sentence encoder counts as one layer. With --layers or --pool, its inner layers are read.
+    A sentence encoder counts as one layer. With --layers or --pool, its inner layers are read. The token
+    embeddings are a control: they show how much the words of a text reveal before the first block.
 
     Example: densray model read SmolLM2-135M.gguf sentences.csv -o states
     """
@@ -254,22 +258,29 @@ def read(
         raise InterruptedRun(
             f"interrupted; {kept:,} of {len(given.texts):,} texts are kept: the same command resumes from there"
         ) from None
-    if controls:
+    names = ("embeddings", "untrained") if controls else ("embeddings",)
+    if controls is not False and loaded.tokenizer is not None:
         with progress_bar("Reading the controls", quiet=answer.quiet) as progress:
-            read_controls(
-                loaded.model,
-                loaded.tokenizer,
-                given.texts,
-                layers=found.layers,
-                out=output,
-                pool=found.pool,
-                words=given.words,
-                dtype=dtype,
-                first_token=found.first_token,
-                truncate=truncate,
-                tokens_per_batch=tokens_per_batch,
-                progress=progress,
-            )
+            try:
+                read_controls(
+                    loaded.model,
+                    loaded.tokenizer,
+                    given.texts,
+                    names=names,
+                    layers=found.layers,
+                    out=output,
+                    pool=found.pool,
+                    words=given.words,
+                    dtype=dtype,
+                    first_token=found.first_token,
+                    truncate=truncate,
+                    tokens_per_batch=tokens_per_batch,
+                    progress=progress,
+                )
+            except TaskError as error:
+                if controls:
+                    raise
+                note(f"The token embeddings were not read: {error}", quiet=answer.quiet)
     _show_states(found, before, answer)
 
 
@@ -325,8 +336,21 @@ def layers(
     ] = None,
     methods: Methods = None,
     layers: Layers = None,
-    standardize: Standardize = False,
-    groups: Groups = None,
+    standardize: Annotated[
+        bool,
+        typer.Option(
+            "--standardize/--no-standardize",
+            help="Divide each dimension by its standard deviation before fitting.",
+        ),
+    ] = True,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="proposed|none",
+            help="Texts to hold out together. proposed: texts that repeat or differ in one word. none: each text "
+            "alone. Default: the groups of the file or of FOLDER, or else proposed.",
+        ),
+    ] = None,
     folds: Folds = 5,
     n_permutations: Annotated[
         int, typer.Option(min=19, metavar="N", help="Number of label permutations for the p-value.")
@@ -339,8 +363,7 @@ def layers(
     """Compare layers and methods by how well they detect a concept on held-out texts.
 
     Whole groups are held out. The first table has one row per method. In each fold, the layer is chosen from training
-    texts only. If FOLDER has controls (densray model read --controls), they show whether surface features alone reveal
-    the concept.
+    texts only. The controls in FOLDER (densray model read) show whether surface features alone reveal the concept.
 
     Example: densray model layers states -o layers.html
     """

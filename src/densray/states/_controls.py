@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from densray.errors import TaskError
 from densray.states._blocks import find_stack, input_device, load_torch
 from densray.states._chat import Text, as_texts
+from densray.states._models import encode_texts
 from densray.states._reading import read_states
 from densray.states._storage import States, is_states_folder
 
@@ -23,6 +24,7 @@ def read_controls(
     tokenizer: Any,
     texts: Iterable[Text],
     *,
+    names: Sequence[str] = (EMBEDDINGS, UNTRAINED),
     layers: str | Sequence[int] = "all",
     out: str | Path | None = None,
     random_state: int = 0,
@@ -41,6 +43,8 @@ def read_controls(
         A Hugging Face transformer and its tokenizer. The untrained copy needs additional memory, as much as the
         blocks of the model.
     texts : iterable of str, or of message lists
+    names : sequence of str
+        The controls to read. ``"embeddings"`` run no block. ``"untrained"`` takes as long as the model itself.
     layers : "all" or sequence of int
         The same as in the call to :func:`read_states`.
     out : path, optional
@@ -50,25 +54,35 @@ def read_controls(
     **reading
         The other options of the call to :func:`read_states` (`pool`, `words`, `first_token` …).
     """
+    if not names or not set(names) <= {EMBEDDINGS, UNTRAINED}:
+        raise TaskError(
+            f"the controls {', '.join(names) or 'none'} are given; embeddings, untrained or both are needed."
+        )
     torch = load_torch()
     module = find_stack(model).module
     embedding = getattr(module, "get_input_embeddings", lambda: None)()
     config = getattr(module, "config", None)
     if embedding is None or config is None:
         raise TaskError(f"{type(model).__name__} is not a model of Hugging Face: controls need its configuration.")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(random_state)
-        untrained = type(module)(config).to(input_device(model)).eval()
     written = as_texts(tokenizer, texts, generation_prompt=reading.pop("generation_prompt", None))
     places = {name: None if out is None else Path(out) / name for name in (EMBEDDINGS, UNTRAINED)}
     alike = {name: value for name, value in reading.items() if name not in ("pool", "words", "spans")}
-    before = read_states(
-        model, tokenizer, written, blocks=[embedding], pool=bag_of_tokens, out=places[EMBEDDINGS], **alike
-    )
-    # the trained model has decided whether a first token is added
-    first = {"first_token": before.first_token}
-    after = read_states(untrained, tokenizer, written, layers=layers, out=places[UNTRAINED], **{**reading, **first})
-    return {EMBEDDINGS: before, UNTRAINED: after}
+    found = {}
+    if EMBEDDINGS in names:
+        found[EMBEDDINGS] = read_states(
+            model, tokenizer, written, blocks=[embedding], pool=bag_of_tokens, out=places[EMBEDDINGS], **alike
+        )
+    if UNTRAINED in names:
+        # the trained model decides whether a first token is added
+        first, truncate = reading.pop("first_token", "auto"), reading.get("truncate", False)
+        added = encode_texts(model, tokenizer, written, first_token=first, truncate=truncate).added_first_token
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(random_state)
+            untrained = type(module)(config).to(input_device(model)).eval()
+        found[UNTRAINED] = read_states(
+            untrained, tokenizer, written, layers=layers, out=places[UNTRAINED], first_token=added, **reading
+        )
+    return found
 
 
 def bag_of_tokens(states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -12,9 +12,9 @@ from scipy.stats import rankdata
 
 from densray._threads import map_parallel
 from densray.axes import Agreement, Axis, degrees_between, measure_agreement
-from densray.errors import DensRayError, TaskError
+from densray.errors import Advice, Argument, DensRayError, TaskError
 from densray.folds import draw_folds
-from densray.groups import GroupProposal
+from densray.groups import GroupProposal, check_named_groups
 from densray.metrics import Interval, auc
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_estimate
@@ -27,6 +27,11 @@ DEFAULT_METHODS = ("ridge", "mean-difference", "densray-unit")
 _CHANCE = 0.5
 #: A control detects a concept as well as the model if its AUC is at most this much lower.
 _AS_WELL = 0.05
+#: Why some texts share a group that nobody gave.
+_PROPOSED = (
+    "Texts that repeat or differ in one word are held out together (proposed groups), because one reveals the label of "
+    "the other. Your own groups, such as the topics of texts, may be wider."
+)
 
 
 @dataclass(frozen=True)
@@ -149,17 +154,45 @@ class LayerComparison(Result):
     @property
     def summary(self) -> str:
         """The verdict: AUC of the best method, and whether a control reaches it."""
-        parts = ["No layer can be chosen."]
+        parts = [self._no_choice]
         if self.chosen:
             best = max(self.chosen, key=lambda each: each.auc)
             estimate = show_estimate(best.auc, best.interval.low, best.interval.high, 2)
             parts = [f"Read by {best.method} with AUC {estimate} at the layer chosen inside the folds."]
+        if self._early:
+            parts.append(
+                "Readable after the first block already, which may be a surface feature. The controls of densray model "
+                "read (read_controls) would show it."
+            )
         as_well = {control.name for control in self.controls if control.as_well}
         if "embeddings" in as_well:
             parts.append("Readable before the first block: a surface feature.")
         if "untrained" in as_well:
             parts.append("An untrained copy of the model reads it as well: the model need not have learned it.")
         return " ".join(parts)
+
+    def best_layer(self, method: str) -> int:
+        """Return the layer with the highest AUC of a method on all texts: the first of several equal ones."""
+        scores = [score for score in self.scores if score.method == method]
+        return max(scores, key=lambda score: (score.auc, -score.layer)).layer
+
+    @property
+    def _no_choice(self) -> str:
+        return (
+            f"No layer can be chosen: this needs at least three folds, and there are {self.n_folds}. "
+            "Ask for more folds, or add texts in other groups."
+        )
+
+    @property
+    def _early(self) -> bool:
+        """Whether the first block reads the concept about as well as the best layer, and there are no controls."""
+        first, *others = dict.fromkeys(score.layer for score in sorted(self.scores, key=lambda score: score.layer))
+        if first != 0 or not others or self.controls:
+            return False
+        best = max(score.auc for score in self.scores)
+        return any(
+            score.layer == 0 and score.interval.low > _CHANCE and score.auc >= best - _AS_WELL for score in self.scores
+        )
 
     def text(self) -> str:
         """Return the verdict, which comes first."""
@@ -208,12 +241,15 @@ class LayerComparison(Result):
             record = by_layer.setdefault(score.layer, {"layer": score.layer})
             record[score.method] = None if score.note else score.auc
         low, high = self.ends
+        p_meaning = (
+            "p compares the best layer with the best layer under shuffled labels. Methods without a closed form are "
+            "tested by the mean difference."
+        )
         notes = [
             f"{self.n_texts:,} texts in {self.n_groups:,} groups ({self.grouped}), {self.n_folds} folds.",
             f"Above 0.5, texts labelled {high} score higher than texts labelled {low}.",
-            "p compares the best layer with the best layer under shuffled labels. Methods without a closed form are "
-            "tested by the mean difference.",
-            *([] if self.chosen else ["No layer can be chosen: this needs at least three folds."]),
+            *([p_meaning] if self.chosen else []),
+            *([_PROPOSED] if self.grouped == "as proposed" else []),
             *([] if self.proposal is None else [self.proposal.line]),
         ]
         chosen = [
@@ -233,15 +269,20 @@ class LayerComparison(Result):
         failed = [
             f"No axis at layer {score.layer} by {score.method}: {score.note}" for score in self.scores if score.note
         ]
-        tables = [
-            Table("The layer chosen inside the folds", ["method", *numbers, *chosen_layers], chosen, notes),
+        hindsight = "The best number of this table was chosen with hindsight"
+        notes_by_layer = [f"{hindsight}; the table above was not."] if chosen else [*notes, f"{hindsight}."]
+        tables = []
+        if chosen:
+            columns: list[Column | str] = ["method", *numbers, *chosen_layers]
+            tables.append(Table("The layer chosen inside the folds", columns, chosen, notes))
+        tables.append(
             Table(
                 "Held-out AUC by layer",
                 ["layer", *(Column(method, decimals=3) for method in methods)],
                 [by_layer[layer] for layer in sorted(by_layer)],
-                ["The best number of this table was chosen with hindsight; the table above was not.", *failed[:5]],
-            ),
-        ]
+                [*notes_by_layer, *failed[:5]],
+            )
+        )
         if self.controls:
             rows = [
                 {"control": each.name, "method": each.method, "layer": each.layer, "AUC": each.auc}
@@ -249,14 +290,15 @@ class LayerComparison(Result):
                 for each in self.controls
             ]
             meanings = ["embeddings: the mean of the token embeddings. untrained: the same model with random weights."]
-            columns: list[Column | str] = [
-                "control",
-                "method",
-                "layer",
-                *numbers[:3],
-                Column("as well", "as well as in the model"),
-            ]
-            tables.append(Table("Controls that have learned nothing", columns, rows, meanings))
+            as_well = Column("as well", "as well as in the model")
+            tables.append(
+                Table(
+                    "Controls that have learned nothing",
+                    ["control", "method", "layer", *numbers[:3], as_well],
+                    rows,
+                    meanings,
+                )
+            )
         return tables
 
     def figure(self) -> Any:
@@ -272,7 +314,7 @@ def compare_layers(
     *,
     groups: Sequence[Any] | str | None = None,
     methods: Sequence[str] = DEFAULT_METHODS,
-    standardize: bool = False,
+    standardize: bool = True,
     layers: Sequence[int] | None = None,
     controls: Mapping[str, States] | None = None,
     folds: int = 5,
@@ -287,14 +329,14 @@ def compare_layers(
     states : States
     labels : array of shape (n,), optional
         Two classes, one label per text (default: those stored with the states).
-    groups : sequence, optional
-        Groups of texts that belong together (an occupation, a city, a pair). Whole groups are held out. Default: the
-        groups stored with the states. Without groups, each text is its own group, and the result reports texts that
-        repeat or differ in one word. "proposed" holds such texts out together.
+    groups : sequence, "proposed" or "none", optional
+        Groups of texts that belong together (an occupation, a city, a pair). Whole groups are held out. "proposed"
+        holds out together texts that repeat or differ in one word (:func:`densray.groups.propose_groups`). With "none",
+        each text is its own group. Default: the groups stored with the states, or else "proposed".
     methods : sequence of str
         Names of methods, as for :func:`densray.fit_axis`.
-    standardize : bool, default=False
-        Whether to standardise the columns before axes are fitted.
+    standardize : bool, default=True
+        Whether to divide the columns by their standard deviations before axes are fitted.
     layers : sequence of int, optional
         Layers to compare (default: all).
     controls : mapping of str to States, optional
@@ -311,10 +353,10 @@ def compare_layers(
     """
     began = Provenance.begin(seed=random_state)
     compared = tuple(layers) if layers is not None else states.layers
-    rows = states.rows(compared[0], labels, groups)  # type: ignore[arg-type]
+    rows, grouped = _grouped_rows(states, compared[0], labels, groups)
     if not rows.is_binary:
         raise TaskError(f"{len(np.unique(rows.y))} different labels are given; two classes are needed.")
-    n_folds = int(draw_folds(rows, folds, random_state).max()) + 1  # raises if the groups allow no folds
+    n_folds = _count_folds(rows, folds, random_state, proposed=grouped == "as proposed")
     for method in methods:
         make_rotation(method)  # raises if the name is unknown
     jobs = [(layer, method) for layer in compared for method in methods]
@@ -347,7 +389,7 @@ def compare_layers(
         n_texts=len(states),
         n_groups=rows.n_groups,
         n_folds=n_folds,
-        grouped="each text alone" if rows.groups is None else "as proposed" if isinstance(groups, str) else "as given",
+        grouped=grouped,
         proposal=rows.proposal,
         ends=_ends(rows),
         held_out_ranks={job: fitted.ranks for job, fitted in fits.items() if fitted.axis is not None},
@@ -358,6 +400,34 @@ def compare_layers(
             method=", ".join(methods),
         ),
     )
+
+
+def _grouped_rows(
+    states: States, layer: int, labels: ArrayLike | None, groups: Sequence[Any] | str | None
+) -> tuple[Rows, str]:
+    """Return the rows of a layer in their groups, and the source of the groups."""
+    if groups is None and states.groups is None:
+        groups = "proposed"
+    if not isinstance(groups, str):
+        return states.rows(layer, labels, groups), "as given"  # type: ignore[arg-type]
+    check_named_groups(groups, ("proposed", "none"))
+    if groups == "none":
+        return states.rows(layer, labels).grouped(None), "each text alone"  # type: ignore[arg-type]
+    rows = states.rows(layer, labels, groups)  # type: ignore[arg-type]
+    return rows, "each text alone" if rows.groups is None else "as proposed"
+
+
+def _count_folds(rows: Rows, folds: int, random_state: int, *, proposed: bool) -> int:
+    """Return the number of folds; raise if the groups allow none."""
+    try:
+        return int(draw_folds(rows, folds, random_state).max()) + 1
+    except TaskError as error:
+        if not proposed:
+            raise
+        advice = Advice(" Give groups of your own, or hold out each text alone (", Argument("groups", "none"), ").")
+        raise TaskError(
+            "the proposed groups (texts that repeat or differ in one word) do not allow folds: ", *error.args, advice
+        ) from None
 
 
 def _read_controls(

@@ -43,6 +43,8 @@ TEXTS_PER_BLOCK = 512
 _TEXTS_PER_DEVICE_BLOCK, _BYTES_PER_DEVICE_BLOCK = (8_192, 65_536), 2**30
 #: Tokens of one batch on a CPU and on a device; halved if memory is too small.
 TOKENS_PER_BATCH = {"cpu": 4_096, "device": 32_768}
+#: Tokens of padding, or more, with which a text is compared with itself alone.
+_PADDING_TRIED = 8
 _POOLS = ("last", "mean", "word", "span")
 #: Thai, the first of the scripts in Unicode that are written without spaces; those before it have spaces.
 _FIRST_WITHOUT_SPACES = "\u0e00"
@@ -355,13 +357,16 @@ class _Reader:
 
         They cannot if the model reads the padding, as convolutions over tokens do, for instance.
         """
-        numbers = range(len(self.tokens))
-        shortest = min(numbers, key=lambda number: len(self.tokens[number]))
-        longest = max(numbers, key=lambda number: len(self.tokens[number]))
+        by_length = sorted(range(len(self.tokens)), key=lambda number: len(self.tokens[number]))
+        shortest, longest = by_length[0], by_length[-1]
         with load_torch().inference_mode():
             alone = self.run([shortest])
-            if len(self.tokens[shortest]) < len(self.tokens[longest]):
-                in_batch = self._run_within_memory([shortest, longest])[:, :1]
+            least = len(self.tokens[shortest])
+            if least < len(self.tokens[longest]):
+                # a few tokens of padding suffice for the comparison; a long text would take as long as a whole batch
+                padded_by = (number for number in by_length if len(self.tokens[number]) >= least + _PADDING_TRIED)
+                longer = next(padded_by, longest)
+                in_batch = self._run_within_memory([shortest, longer])[:, :1]
                 half = next(self.model.parameters()).element_size() < 4
                 same = same_states(alone, in_batch, half=half)
                 self.mixes_lengths = same and len(self.tokens[longest]) <= length_limit(self.model)

@@ -33,6 +33,14 @@ Matrix = NDArray[np.float64]
 _PARTS = 4
 #: A level closer to zero than this, in nats, counts as balanced; largest number of model runs to reach it.
 _BALANCED, _BALANCING_RUNS = 0.02, 6
+#: Largest number of layers at which probes are refitted, unless more are changed.
+_MOST_PROBED = 12
+#: The default of :class:`InterventionTests`, which a removal replaces by all layers from the first changed one on.
+_LAST_LAYER = (-1,)
+_NO_ANSWERS = (
+    "Correct answers were not counted, because no prompts with a correct answer were held out. Give them with "
+    "preserve, or as definitions of the tests."
+)
 
 
 def remove_concept(
@@ -74,9 +82,9 @@ def remove_concept(
         whose axis is projected out (two classes only).
     strength : float, default=1
     tests : InterventionTests, optional
-        The measures of the report. If given, no text is held out, and all texts are used for learning. Default, on the
-        held-out texts: linear and MLP probes refitted after every changed layer and after the last, and the
-        perplexity.
+        The measures of the report. Default, on the held-out texts: linear and MLP probes, refitted at every layer from
+        the first changed one to the last of the model (at most 12, if no more are changed), and the perplexity. Tests
+        without a `probe` get these probes, too. If a `probe` is given, or ``probe_layers=()``, no text is held out.
     name : str
         Name of the concept.
     random_state : int, default=0
@@ -96,14 +104,14 @@ def remove_concept(
     ordinary = None if ordinary is None else as_list(ordinary, "ordinary")
     notes: list[str] = []
     learned = texts
-    if tests is None:
+    if tests is None or _needs_probe(tests):
         learned, held_out = _split(texts, random_state)
+        tests = InterventionTests(held_out.texts) if tests is None else tests
         try:
-            check_probed(held_out, "the held-out part")
-            tests = InterventionTests(held_out.texts, probe=held_out, probe_layers=_probed(places, count))
+            tests = replace(tests, probe=check_probed(held_out, "the held-out part"))
         except TaskError as error:
             notes.append(f"Probes were not fitted: {error}")
-            tests = InterventionTests(held_out.texts)
+    tests = _probed_from(tests, places, count, notes)
     sides = _sides(learned) if len(np.unique(labels)) == 2 else _indicators(learned)
     groups = None if learned.groups is None else number_groups(learned.groups)
     if method == "leace" and ordinary is None:
@@ -176,9 +184,10 @@ def remove_preference(
         Default: every fourth layer of the upper half, without the last.
     strength : float, default=1
     tests : InterventionTests, optional
-        The measures of the report. If given, no prompt is held out, and all prompts are used for learning. Default, on
-        the held-out quarter: the odds compared with those of the unchanged model, correct answers to the preserved
-        prompts, newly fitted linear and MLP probes, and the perplexity.
+        The measures of the report. Default, on the held-out quarter: the odds compared with those of the unchanged
+        model, correct answers to the preserved prompts, linear and MLP probes refitted at every layer from the first
+        changed one to the last of the model (at most 12, if no more are changed), and the perplexity. Tests without a
+        `probe` get these probes, too. If a `probe` is given, or ``probe_layers=()``, no prompt is held out.
     name : str
         Name of the concept.
     random_state : int, default=0
@@ -199,7 +208,12 @@ def remove_preference(
     notes: list[str] = []
     learning = _Preference(preference, odds, tuple(texts), preserve)
     if tests is None:
-        learning, tests, notes = learning.split(_probed(places, count), random_state)
+        learning, tests, notes = learning.split(random_state)
+    elif _needs_probe(tests):
+        learning, tests, notes = learning.with_probe(tests, random_state)
+    tests = _probed_from(tests, places, count, notes)
+    if tests.definitions is None:
+        notes.append(_NO_ANSWERS)
     asked, ordinary, preserved = learning.prompts, learning.texts, learning.preserve
     preserved_sides = np.array([]) if preserved is None else _sides(preserved)
     text_sets = [asked.prompts, ordinary] + ([preserved.texts] if preserved is not None else [])
@@ -237,12 +251,10 @@ class _Preference:
     texts: tuple[str, ...]
     preserve: LabelledTexts | None
 
-    def split(self, layers: Sequence[int], random_state: int) -> tuple[_Preference, InterventionTests, list[str]]:
+    def split(self, random_state: int) -> tuple[_Preference, InterventionTests, list[str]]:
         """Return a part to learn from, tests made from the rest, and notes on missing measures."""
         generator = np.random.default_rng(random_state)
-        numbers = self.prompts.group_numbers
-        drawn = generator.permutation(int(numbers.max()) + 1)[numbers] % _PARTS == 0
-        drawn = drawn if drawn.sum() >= 3 and (~drawn).sum() >= 3 else np.zeros(len(drawn), dtype=bool)
+        drawn = self._held_out(generator)
         lines = generator.permutation(len(self.texts)) % _PARTS == 0
         lines = lines if lines.any() and (~lines).sum() >= 2 else np.zeros(len(lines), dtype=bool)
         unseen = [text for text, out in zip(self.texts, lines, strict=True) if out]
@@ -254,15 +266,9 @@ class _Preference:
         made: dict[str, Any] = {}
         if drawn.any():
             rows = np.flatnonzero(drawn)
-            odds = self.odds[rows]
-            asked = self.prompts.only(rows.tolist())
-            made["stereotypes"] = replace(asked, known=odds.tolist())
-            above = tuple((odds > np.median(odds)).astype(float).tolist())
-            groups = None if asked.groups is None else tuple(str(each) for each in asked.groups)
-            probe = LabelledTexts(tuple(asked.prompts), above, groups)
+            made["stereotypes"] = replace(self.prompts.only(rows.tolist()), known=self.odds[rows].tolist())
             try:
-                made["probe"] = check_probed(probe, "the held-out part")
-                made["probe_layers"] = layers
+                made["probe"] = self._probe(drawn)
             except TaskError as error:
                 notes.append(f"Probes were not fitted: {error}")
             notes.append(
@@ -280,6 +286,37 @@ class _Preference:
         part = _Preference(self.prompts.only(learned.tolist()), self.odds[learned], rest, preserved)
         return part, InterventionTests(unseen or list(self.texts), **made), notes
 
+    def with_probe(
+        self, tests: InterventionTests, random_state: int
+    ) -> tuple[_Preference, InterventionTests, list[str]]:
+        """Return a part to learn from, the tests with a probe on the other prompts, and notes."""
+        drawn = self._held_out(np.random.default_rng(random_state))
+        try:
+            if not drawn.any():
+                raise TaskError(f"{len(drawn)} prompts are too few to hold some out.")
+            tests = replace(tests, probe=self._probe(drawn))
+        except TaskError as error:
+            return self, tests, [f"Probes were not fitted: {error}"]
+        learned = np.flatnonzero(~drawn)
+        part = replace(self, prompts=self.prompts.only(learned.tolist()), odds=self.odds[learned])
+        note = f"Probes see {int(drawn.sum())} held-out prompts, in two classes: odds above or below their median."
+        return part, tests, [note]
+
+    def _held_out(self, generator: np.random.Generator) -> NDArray[np.bool_]:
+        """Return which prompts are held out, in whole groups; none if they are too few."""
+        numbers = self.prompts.group_numbers
+        drawn = generator.permutation(int(numbers.max()) + 1)[numbers] % _PARTS == 0
+        enough = drawn.sum() >= 3 and (~drawn).sum() >= 3
+        return drawn if enough else np.zeros(len(drawn), dtype=bool)
+
+    def _probe(self, drawn: NDArray[np.bool_]) -> LabelledTexts:
+        """Return held-out prompts in two classes, above and below the median odds; raise if they are too few."""
+        rows = np.flatnonzero(drawn)
+        odds, asked = self.odds[rows], self.prompts.only(rows.tolist())
+        above = tuple((odds > np.median(odds)).astype(float).tolist())
+        groups = None if asked.groups is None else tuple(str(each) for each in asked.groups)
+        return check_probed(LabelledTexts(tuple(asked.prompts), above, groups), "the held-out part")
+
 
 def _checked_layers(layers: Iterable[int], count: int, strength: float) -> tuple[int, ...]:
     if not np.isfinite(strength):
@@ -287,9 +324,37 @@ def _checked_layers(layers: Iterable[int], count: int, strength: float) -> tuple
     return resolve_layers(as_list(layers, "layers"), count)
 
 
-def _probed(places: Sequence[int], count: int) -> list[int]:
-    """Return the layers at which probes are refitted: every changed layer, and the last of the model."""
-    return sorted({*places, count - 1})
+def _needs_probe(tests: InterventionTests) -> bool:
+    return tests.probe is None and len(tests.probe_layers) > 0
+
+
+def _probed_from(tests: InterventionTests, places: Sequence[int], count: int, notes: list[str]) -> InterventionTests:
+    """Return the tests with probes at every layer from the first changed one on, unless other layers are given."""
+    if tests.probe is None or tuple(tests.probe_layers) != _LAST_LAYER:
+        return tests
+    layers, n_all = probed_layers(places, count), count - min(places)
+    if len(layers) < n_all:
+        notes.append(
+            f"Probes were fitted at {len(layers)} of the {n_all} layers from the first changed one on. Every changed "
+            "layer and the last layer are among them."
+        )
+    return replace(tests, probe_layers=layers)
+
+
+def probed_layers(places: Sequence[int], count: int) -> list[int]:
+    """Return the layers at which probes are refitted: from the first changed one to the last, at most 12 if possible.
+
+    The changed layers and the last one are always included. The others are evenly spaced.
+
+    >>> probed_layers([3, 5], 8), probed_layers([2, 10], 30)
+    ([3, 4, 5, 6, 7], [2, 5, 8, 10, 11, 14, 16, 18, 21, 23, 26, 29])
+    """
+    always = {*places, count - 1}
+    between = [layer for layer in range(min(places), count) if layer not in always]
+    if len(always) + len(between) > _MOST_PROBED:
+        spaced = np.linspace(0, len(between) - 1, max(0, _MOST_PROBED - len(always)) + 2)[1:-1]
+        between = [between[round(place)] for place in spaced.tolist()]
+    return sorted(always.union(between))
 
 
 def _removal(model: Any, changes: dict[int, LayerChange], strength: float, name: str) -> Intervention:

@@ -149,16 +149,17 @@ def _show_curves(result: LayerComparison, states: States) -> None:
     with left:
         chart(result.figure())
     with right:
-        chosen = result.tables()[0]
-        st.markdown(f"**{chosen.title}**")
+        first = result.tables()[0]
         shown = [
             {"method": one.method, "layer": one.layer, "AUC": one.auc, "p": one.p_value}
             | {"95%": f"{show_number(one.interval.low)} to {show_number(one.interval.high)}"}
             for one in result.chosen
         ]
         figures: list[Column | str] = ["method", "layer", Column("AUC", decimals=3), "95%"]
-        small_table(shown, [*figures, Column("p", decimals=3, open_ends=True)])
-        for line in chosen.notes:
+        if shown:
+            st.markdown(f"**{first.title}**")
+            small_table(shown, [*figures, Column("p", decimals=3, open_ends=True)])
+        for line in first.notes:
             st.caption(plain(line))
         notes = {f"Layer {score.layer}, {score.method}: {score.note}" for score in result.scores if score.note}
         for note in sorted(notes)[:3]:
@@ -178,7 +179,7 @@ def _choose_layer(result: LayerComparison, methods: Sequence[str]) -> tuple[int,
     left, right = controls("layer").columns(2)
     with right:
         method = choice("Method", "layer_method", methods)
-    best = next(one.layer for one in result.chosen if one.method == method)
+    best = result.best_layer(method)
     layers = [str(layer) for layer in dict.fromkeys(score.layer for score in result.scores)]
     if settings()["layer"] not in layers:
         write_setting("layer", str(best))
