@@ -38,7 +38,7 @@ CausalModel: TypeAlias = Annotated[
 Generate: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="PROMPT", help="Prompt to continue before and after the change, with the likeliest tokens (repeatable)."
+        metavar="PROMPT", help="Show how the model continues this prompt before and after the change (repeatable)."
     ),
 ]
 AnyModel: TypeAlias = Annotated[
@@ -118,8 +118,8 @@ class Learned:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Ordinary text whose states should change as little as possible: a few hundred sentence beginnings, "
-            "one per line (default: the model writes 500; required with --high and --low).",
+            help="Ordinary text that should change as little as possible: a few hundred sentence beginnings, one per "
+            "line. Default: 500 short texts that the model writes. Required with --high and --low.",
         ),
     ] = None
     preserve: Annotated[
@@ -127,7 +127,7 @@ class Learned:
         typer.Option(
             metavar="FILE",
             help="With --high and --low: prompts of two classes (label 1: the --high word is correct, 0: the --low "
-            "word). The distance between the two classes is preserved.",
+            "word). The difference between the hidden states of the two classes is left unchanged.",
         ),
     ] = None
     template_column: Annotated[
@@ -213,8 +213,8 @@ class Judged(ContinuationWords):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prompts, each labelled with a known number, such as the share of women in an occupation. The command "
-            "reports the correlation between the odds and this number.",
+            help="Prompts to test on, each labelled with a known number, such as the share of women in an occupation. "
+            "The command reports the correlation of this number with the log odds of --high over --low.",
         ),
     ] = None
     definitions: Annotated[
@@ -392,7 +392,7 @@ def steer(
         typer.Argument(
             metavar="TEXTS|FILE",
             help="A table of contrastive texts, or a saved steering vector. The table has the columns positive and "
-            "negative (and question, for personas), or text and label.",
+            "negative, or text and label. If positive and negative describe personas, it also has the column question.",
         ),
     ],
     judged: SteeringJudge,
@@ -618,7 +618,10 @@ def sweep(
     columns: PromptColumns,
     answer: Answer,
     layers: Annotated[
-        list[str] | None, typer.Option(metavar="NUMBERS", help="Set of layers to try, comma-separated (repeatable).")
+        list[str] | None,
+        typer.Option(
+            metavar="NUMBERS", help="Layers to change together, comma-separated. Repeat it to try several sets."
+        ),
     ] = None,
     strengths: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Strengths to try, comma-separated (1: the full removal).")
@@ -626,7 +629,8 @@ def sweep(
     at_most: Annotated[
         float,
         typer.Option(
-            metavar="R", help="Maximum rank correlation that may remain between the odds and the numbers of --prompts."
+            metavar="R",
+            help="Largest rank correlation that may remain between the log odds and the numbers in --prompts.",
         ),
     ] = 0.05,
     preserve_at_least: Annotated[
@@ -692,8 +696,8 @@ def sweep(
         told = {"model": loaded.name, "points": points, "chosen": chosen, "within_bounds": not chosen.missed(**bounds)}
         print_json({**told, **bounds, "evaluation": result.to_dict(), "path": save, "figure": output})
         return
-    show(_sweep_table(points, bounds), as_json=False, quiet=answer.quiet)
     show(result, as_json=False, quiet=answer.quiet)
+    show(_sweep_table(points, bounds), as_json=False, quiet=answer.quiet)
     if save is not None and not answer.quiet:
         typer.echo(f"Written: {save}")
 

@@ -215,7 +215,7 @@ def read(
     """Read the hidden states of texts after every layer of a model, and write them to memory-mappable files.
 
     Labels and groups of a table are stored with the states. To resume an interrupted run, give the same command again.
-    A sentence encoder counts as one layer. With --layers or --pool, its inner layers are read. The token
+    For a sentence encoder, only its final output is read, unless --layers or --pool is given. The token
     embeddings are a control: they show how much the words of a text reveal before the first block.
 
     Example: densray model read SmolLM2-135M.gguf sentences.csv -o states
@@ -362,8 +362,9 @@ def layers(
 ) -> None:
     """Compare layers and methods by how well they detect a concept on held-out texts.
 
-    Whole groups are held out. The first table has one row per method. In each fold, the layer is chosen from training
-    texts only. The controls in FOLDER (densray model read) show whether surface features alone reveal the concept.
+    Whole groups are held out. The first table has one row per method, each at its best layer. In each fold, that layer
+    is chosen from training texts only. The controls in FOLDER (densray model read) show whether surface features alone
+    reveal the concept.
 
     Example: densray model layers states -o layers.html
     """

@@ -143,7 +143,7 @@ def evaluate_intervention(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> InterventionResult:
-    """Measure a model without and with an intervention: every measure of `tests`.
+    """Compute every measure of `tests`, without and with an intervention.
 
     The measures read given texts. An intervention with ``positions="generated"`` does not change these, so it is
     refused. With ``positions="last"``, perplexity and the likelihoods of sentences are not measured.

@@ -295,7 +295,7 @@ class Intervention:
     def removing(
         cls, states: States, erasures: Mapping[int, AffineMap], *, strength: float = 1.0, name: str = ""
     ) -> Intervention:
-        """Return the intervention that erases a concept after each of some layers."""
+        """Return the intervention that applies an erasure after each of the given layers."""
         changes = {layer: LayerChange.of(erasure) for layer, erasure in erasures.items()}
         return cls("project", changes, strength, model=states.model, checksum=states.checksum, name=name)
 
@@ -303,7 +303,7 @@ class Intervention:
     def steering(
         cls, states: States, directions: Mapping[int, NDArray[Any]], *, strength: float = 1.0, name: str = ""
     ) -> Intervention:
-        """Return the intervention that adds a direction after each of some layers."""
+        """Return the intervention that adds a direction after each of the given layers."""
         changes = {layer: LayerChange.along(direction) for layer, direction in directions.items()}
         return cls("add", changes, strength, model=states.model, checksum=states.checksum, name=name)
 

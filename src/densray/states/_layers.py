@@ -344,9 +344,8 @@ def compare_layers(
         on them, too.
     folds : int, default=5
     n_permutations : int, default=199
-        Number of permutations. Labels are permuted within groups that have both classes. The other groups exchange
-        their labels as wholes. Methods other than ridge and the mean difference are tested by the mean difference,
-        which needs no refits.
+        Number of permutations. Whole groups exchange their labels, in random order. Only ridge and the mean difference
+        get their own p-value. For other methods it is the p-value of the mean difference.
     random_state : int, default=0
     progress : callable, optional
         Called with the number of fits done and their total.

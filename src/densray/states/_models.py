@@ -53,7 +53,7 @@ def load_model(
     device_map: str | Mapping[str, Any] | None = None,
     sentence_encoder: bool | None = None,
 ) -> LoadedModel:
-    """Load a model and its tokenizer from this machine. Nothing is downloaded, and no code of the model is run.
+    """Load a model and its tokenizer from this machine. Nothing is downloaded, and no code in its files is run.
 
     Parameters
     ----------

@@ -60,8 +60,8 @@ def remove_concept(
     """Learn to remove the concept that separates two or more classes of texts. Returns the removal and a report on
     held-out texts.
 
-    It learns layer by layer, each layer from the model that the earlier layers have changed. If every layer were
-    learned from the unchanged model, later blocks would restore the concept.
+    It learns layer by layer, each from the model with the removals at earlier layers already applied. If every layer
+    were learned from the unchanged model, later blocks would restore the concept.
 
     Parameters
     ----------
@@ -160,10 +160,10 @@ def remove_preference(
     """Learn to remove a preference for one continuation over another; return the removal and a report on held-out
     prompts.
 
-    It learns from the model's own log odds by LEACE. Layers are learned in order, each from states that the earlier
-    layers have already changed. The covariance gives ordinary text as much weight as the prompts, so that ordinary text
-    changes as little as possible (:doc:`/language-models` reports the cost). Finally a constant shift at the last
-    changed layer brings the mean log odds to 0; with `preserve`, the mean over the two preserved classes.
+    It fits LEACE with the model's own log odds as labels. Layers are learned in order, each from the model with the
+    removals at earlier layers already applied. The covariance gives ordinary text as much weight as the prompts, so that
+    ordinary text changes as little as possible (:doc:`/language-models` reports the cost). Finally a constant shift at
+    the last changed layer brings the mean log odds to 0; with `preserve`, the mean over the two preserved classes.
 
     Parameters
     ----------
