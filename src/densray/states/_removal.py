@@ -161,9 +161,10 @@ def remove_preference(
     prompts.
 
     It fits LEACE with the model's own log odds as labels. Layers are learned in order, each from the model with the
-    removals at earlier layers already applied. The covariance gives ordinary text as much weight as the prompts, so that
-    ordinary text changes as little as possible (:doc:`/language-models` reports the cost). Finally a constant shift at
-    the last changed layer brings the mean log odds to 0; with `preserve`, the mean over the two preserved classes.
+    removals at earlier layers already applied. The covariance gives ordinary text as much weight as the prompts, so
+    that ordinary text changes as little as possible (:doc:`/language-models` reports the cost). Finally a constant
+    shift at the last changed layer brings the mean log odds to 0; with `preserve`, the mean over the two preserved
+    classes.
 
     Parameters
     ----------

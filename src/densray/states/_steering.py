@@ -299,11 +299,11 @@ def steer(
 ) -> SteeringResult:
     """Find the steering direction (towards the positive texts) that a judge scores highest; return it with a report.
 
-    Method, layer and strength are chosen on half of the prompts. Among the settings whose interval is above 0, that do
-    not break the text, and that keep 90% of the correct answers to unrelated prompts, the one with the largest effect is
-    chosen. These intervals hold for all settings at once. The choice is reported on the other half, with the best point
-    of every other method and with a random direction of equal length. If its effect is not clear there, no intervention
-    is returned.
+    Method, layer and strength are chosen on half of the prompts. Among the settings whose interval is above 0, that
+    do not break the text, and that keep 90% of the correct answers to unrelated prompts, the one with the largest
+    effect is chosen. These intervals hold for all settings at once. The choice is reported on the other half, with
+    the best point of every other method and with a random direction of equal length. If its effect is not clear
+    there, no intervention is returned.
 
     Parameters
     ----------
