@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo explore test test-slow test-lowest release-check mutations lint format docs results results-states results-concepts results-people benchmarks clean
+.PHONY: demo explore test test-slow test-lowest release-check mutations lint format docs results results-language-models results-states results-concepts results-people benchmarks clean
 
 demo: $(VENV)/.ready
 	$(BIN)/densray demo
@@ -80,6 +80,9 @@ results-concepts: $(VENV)/.ready-dev
 	$(BIN)/python scripts/measure_concepts.py SmolLM2=$(CAUSAL) Gemma=$(SECOND) --encoder $(ENCODER) --data $(SENTENCES) --documents $(CASES) --device $(or $(DEVICE),cpu) --workers $(or $(WORKERS),1)
 	$(BIN)/python scripts/write_results.py
 
+# The whole page from one command.
+results-language-models: results-states results-concepts
+
 results-states: $(VENV)/.ready-dev
 	$(BIN)/python scripts/measure_states.py read $(MODELS) --data $(SENTENCES) --states $(STATES)
 	$(BIN)/python scripts/measure_states.py languages --states $(STATES)
@@ -87,6 +90,10 @@ results-states: $(VENV)/.ready-dev
 	$(if $(CONFIRMED),$(BIN)/python scripts/measure_states.py confirm --data $(SENTENCES) --states $(CONFIRMED))
 	$(BIN)/python scripts/measure_states.py draw
 	$(BIN)/python scripts/measure_interventions.py $(CAUSAL) --data $(SENTENCES) --raw $(STATES)/removal.npz
+	$(BIN)/python scripts/measure_interventions.py $(CAUSAL) --data $(SENTENCES) --parts preference --raw $(STATES)/preference.npz
+	$(BIN)/python scripts/measure_levels.py $(CAUSAL) --data $(SENTENCES)
+	$(BIN)/python scripts/measure_groups.py SmolLM2=$(CAUSAL) MiniLM=$(ENCODER) --data $(SENTENCES) --states $(STATES)
+	$(BIN)/python scripts/measure_intervals.py
 	$(if $(SECOND),$(BIN)/python scripts/measure_interventions.py $(SECOND) --second --parts remove,figures --data $(SENTENCES) --raw $(STATES)/second.npz)
 	$(BIN)/python scripts/write_results.py
 

@@ -311,3 +311,17 @@ def test_an_encoder_that_gives_something_else_is_a_named_error(encoder: object, 
         WordSpace.encode(["a", "b"], encoder)
     with pytest.raises(SpaceError, match="is not an encoder"):
         WordSpace.encode(["a"], 3)
+
+
+@pytest.mark.parametrize("prefix", ["", "v", "dim_"])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_numbered_columns_are_read_in_the_order_of_their_numbers(prefix: str, library: str) -> None:
+    frames = pytest.importorskip(library)
+    vectors = np.random.default_rng(0).normal(size=(3, 12))
+    shuffled = np.random.default_rng(1).permutation(12).tolist()
+    columns = {f"{prefix}{number}": vectors[:, number] for number in shuffled}
+    frame = frames.DataFrame({"word": ["a", "b", "c"], **columns})
+    np.testing.assert_allclose(WordSpace.from_frame(frame).vectors, vectors.astype(np.float32), rtol=1e-6)
+    fewer = frames.DataFrame({"word": ["a", "b", "c"], **{name: columns[name] for name in columns if name[-1:] != "5"}})
+    with pytest.raises(SpaceError, match="no column is numbered 5"):
+        WordSpace.from_frame(fewer)

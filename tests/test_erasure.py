@@ -761,3 +761,25 @@ def test_one_group_with_most_of_the_rows_is_measured_or_explained(others) -> Non
     groups = np.array([0] * 120 + [1 + number % others for number in range(80)])
     left = Erasure.fit(Rows.from_arrays(X, y, groups=groups)).remains()
     assert left.probes or "What remains was not measured" in left.reason
+
+
+def test_an_erasure_is_learned_from_rows_without_missing_numbers() -> None:
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.tile([1, -1], 10)
+    with pytest.raises(
+        TaskError, match=r"needs Rows, and a ndarray is given. Make them with .*Rows.from_arrays\(X, y\)"
+    ):
+        Erasure.fit(X, y)  # type: ignore[arg-type]
+    X[4, 1] = np.nan
+    for method in ("leace", "mean-difference", "inlp:2"):
+        with pytest.raises(VectorError, match="NaN or infinity in 1 of 20 rows"):
+            Erasure.fit(Rows.from_arrays(X, y), method, normalize=False)
+
+
+def test_words_to_keep_are_a_list_and_belong_to_a_space() -> None:
+    space = WordSpace(["good", "bad", "fine", "poor"], np.random.default_rng(0).normal(size=(4, 3)))
+    erasure = Erasure.fit(Rows.from_arrays(space.vectors, [1, -1, 1, -1]), "mean-difference")
+    with pytest.raises(TaskError, match=r"one text; a list of words is needed. Use keep=\['good'\]"):
+        erasure.apply(space, keep="good")
+    with pytest.raises(TaskError, match="names words, and a ndarray has none"):
+        erasure.apply(space.vectors, keep=["good"])
+    np.testing.assert_array_equal(erasure.apply(space, keep=["good"])["good"], space["good"])

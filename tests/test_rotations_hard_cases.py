@@ -209,3 +209,23 @@ def test_labels_too_large_to_square_are_named(overlapping):
     X, y = overlapping
     with pytest.raises(LabelError, match=r"a label of 1.0e\+300; numbers below 1e\+100"):
         DensRay().fit(X, 1e300 * y)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_ordered_categories_that_contradict_the_alphabet_are_refused(library: str) -> None:
+    frames = pytest.importorskip(library)
+    names = ["high", "low", "high", "low"]
+    X = np.array([[1.0, 0.0], [-1.0, 0.2], [1.1, 0.1], [-0.9, 0.0]])
+    if library == "pandas":
+        y = frames.Series(frames.Categorical(names, categories=["low", "high"], ordered=True))
+        sorted_like_the_alphabet = frames.Series(frames.Categorical(names, categories=["high", "low"], ordered=True))
+        codes = y.cat.codes
+    else:
+        y = frames.Series(names, dtype=frames.Enum(["low", "high"]))
+        sorted_like_the_alphabet = frames.Series(names, dtype=frames.Enum(["high", "low"]))
+        codes = y.to_physical()
+    for rotation in (DensRay(1), LinearRotation("ridge"), MeanDifference(1)):
+        with pytest.raises(LabelError, match=r"low < high\), but text labels are sorted by the alphabet"):
+            rotation.fit(X, y)
+        assert rotation.fit(X, codes).components_[0, 0] > 0.9
+        assert rotation.fit(X, sorted_like_the_alphabet).components_[0, 0] < -0.9

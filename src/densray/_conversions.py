@@ -108,8 +108,7 @@ def from_frame(frame: Any, *, word_column: str, vector_column: str | None) -> Wo
                 Advice(" Name one: ", Argument("vector_column", ...), "."),
             )
         if not lists:
-            _check_dimensions([str(column) for column in others])
-            return words, frame[others].to_numpy()
+            return words, frame[_in_order(others)].to_numpy()
         vector_column = str(lists[0])
     if vector_column not in columns:
         raise SpaceError(f"The frame has no column '{vector_column}' (it has {name_some(columns)}).")
@@ -140,6 +139,32 @@ def _texts(words: Iterable[Any]) -> list[str]:
             raise SpaceError(f"The word in row {row} of the frame (counted from 0) is missing. Drop the row.")
         texts.append(str(word))
     return texts
+
+
+def _in_order(columns: list[Any]) -> list[Any]:
+    """Return the columns of the dimensions: in the order of their numbers, or as they are if they have none.
+
+    Raises for a missing number, and for a column that is not numbered: perhaps an identifier or a frequency.
+    """
+    numbered: dict[str, list[tuple[int, Any]]] = {}
+    for column in columns:
+        if match := NUMBERED.fullmatch(str(column)):
+            numbered.setdefault(match[1], []).append((int(match[2]), column))
+    longest = max(numbered.values(), key=len) if numbered else []
+    run = sorted(longest, key=lambda pair: pair[0])
+    numbers = [number for number, _ in run]
+    if len(run) < 2 or numbers[0] > 1 or 2 * sum(number <= 2 * len(run) for number in numbers) <= len(run):
+        return columns  # not numbered, or numbered like years
+    for place, number in enumerate(numbers, numbers[0]):
+        if number != place:
+            defect = f"no column is numbered {place}" if number > place else f"two columns are numbered {number}"
+            raise SpaceError(
+                f"The columns of the vectors are numbered from {numbers[0]} to {numbers[-1]}, but {defect}. Give every "
+                "dimension once."
+            )
+    ordered = [column for _, column in run]
+    _check_dimensions([*map(str, ordered), *(str(column) for column in columns if column not in ordered)])
+    return ordered
 
 
 def _check_dimensions(names: list[str]) -> None:

@@ -54,6 +54,7 @@ from densray.removers import (
 )
 from densray.report import Input, Provenance
 from densray.rotations import LinearRotation
+from densray.rotations._rows import check_finite
 from densray.rows import Rows
 from densray.space import WordSpace, as_space, is_space
 from densray.streaming import Rewritten, rewrite_space
@@ -199,9 +200,9 @@ class Erasure(AffineMap):
         array([[0., 4.]])
         """
         began = Provenance.begin(seed=random_state)
+        rows, *others = _checked_rows(rows, "rows")
+        more, kept = tuple(others), _checked_rows(keep, "keep")
         remover, named_axes = parse_remover(method)
-        rows, *others = (rows,) if isinstance(rows, Rows) else rows
-        more, kept = tuple(others), (keep,) if isinstance(keep, Rows) else tuple(keep)
         remover.check_rows(rows, more, kept)
         count = _count_axes(remover, rows, named_axes, n_axes, several_sets=bool(more))
         pairs = tuple((str(first), str(second)) for first, second in pairs) if remover.needs_pairs else ()
@@ -651,7 +652,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
         output : path, optional
             The file to write, or a folder for the shards of a table.
         keep : iterable of str
-            Words of a space or file that stay unchanged.
+            Words of a space or file that stay unchanged. (If the map scales vectors to unit length, they are scaled,
+            too.) Words that are not there are ignored.
         equalize : iterable of pairs of str
             Pairs of words to place at equal distance from every neutral word, even if they are in `keep`.
         layers : sequence of int, optional
@@ -662,6 +664,9 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             For a file: ``overwrite`` and ``progress``. For the file of a space, also ``normalize``, ``limit``,
             ``format`` and other options of :func:`densray.streaming.rewrite_space`.
         """
+        if isinstance(keep, str):
+            advice = Advice(" Use ", Argument("keep", [keep]), ".")
+            raise TaskError(Argument("keep", keep), " is one text; a list of words is needed.", advice)
         if is_space(target):
             return as_space(target).erased(self, keep=keep, equalize=equalize, strength=strength)
         if isinstance(target, str | Path):
@@ -671,6 +676,12 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
                     Advice(" Name the file to write: ", Argument("output", "erased.bin"), "."),
                 )
             return self._rewrite_space(target, output, frozenset(keep), list(equalize), strength, **writing)
+        keep = tuple(keep)
+        if keep:
+            raise TaskError(
+                Argument("keep"),
+                f" names words, and a {type(target).__name__} has none. Leave those rows out, or give a WordSpace.",
+            )
         if hasattr(target, "layers") and hasattr(target, "mapped"):  # hidden states
             return target.mapped(lambda X: self.apply(X, strength=strength), layers)
         if is_table(target):
@@ -809,10 +820,24 @@ def _count_axes(
     return count
 
 
+def _checked_rows(rows: Any, name: str) -> tuple[Rows, ...]:
+    """Return one or several sets of rows as a tuple; raise for anything else, such as an array."""
+    sets = (rows,) if isinstance(rows, Rows) else tuple(rows)
+    other = next((each for each in sets if not isinstance(each, Rows)), None)
+    if other is not None or (not sets and name == "rows"):
+        raise TaskError(
+            Argument(name),
+            f" needs Rows, and a {type(rows if other is None else other).__name__} is given. Make them with "
+            "Rows.from_table(frame, 'column'), Rows.from_arrays(X, y) or lexicon.align(space).",
+        )
+    return sets
+
+
 def _training_rows(rows: Rows, *, normalize: bool) -> Rows:
     """Return the rows for a remover: half precision as float32, at unit length if requested."""
     if type_name(rows.X) in HALF_TYPES:  # squared lengths of hidden states overflow half precision
         rows = replace(rows, X=np.asarray(to_host(rows.X), dtype=np.float32))
+    check_finite(rows.X)
     return rows.unit() if normalize else rows
 
 

@@ -150,7 +150,9 @@ class Rows:
         ----------
         X : array of shape (n, d)
         y : array-like of shape (n,)
-            Text labels are classes. Numbers with two distinct values are classes, other numbers are scores.
+            Text labels are classes. Of two, the last in the alphabet is the high end (of "high" and "low" this is
+            "low"); ``label_names=("low", "high")`` of :meth:`Axis.fit` decides otherwise. Numbers with two distinct
+            values are classes, other numbers are scores.
         names : sequence of str, optional
             Default: the row numbers.
         groups : sequence, "proposed" or "forms", optional

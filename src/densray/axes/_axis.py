@@ -129,6 +129,8 @@ class Axis:
 
     def __repr__(self) -> str:
         concept = f" '{self.concept}'" if self.concept else ""
+        if self.label_names:
+            concept += f" ({self.label_names[0]} → {self.label_names[1]})"
         n_rows = self.fitted_on or (None if self.rows is None else len(self.rows))
         rows = "" if n_rows is None else f"{n_rows:,} {self.noun}s × "
         verdict = self._verdict if self._diagnosis is None else self._diagnosis.verdict
@@ -591,8 +593,8 @@ class Axis:
             named = "the axis" if path is None else str(path)
             error = VectorError if path is None else PersistenceError
             raise error(
-                f"{named} was fitted on vectors of width {self.width}; {what} has width {width}. Use the same space, "
-                "or fit again."
+                f"{named} was fitted on vectors of width {self.width}, and the width of {what} is {width}. Use the "
+                "same space, or fit again."
             )
 
 

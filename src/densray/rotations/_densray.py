@@ -171,7 +171,9 @@ class DensRay(AdditiveRotation):
                     Argument("n_components", n_components),
                     f" axes were asked for, but only {self.n_signal_axes_} carry signal (a positive eigenvalue); the "
                     "others do not separate the labels.",
-                    Advice(
+                    Advice(" Lower ", Argument("n_components"), ", or use other weights.")
+                    if self.normalize_differences
+                    else Advice(
                         " Lower ",
                         Argument("n_components"),
                         ", or use ",

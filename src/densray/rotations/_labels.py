@@ -107,6 +107,21 @@ def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels
     return Labels(labels, None)
 
 
+def _check_category_order(y: object, labels: NDArray[Any]) -> None:
+    """Raise for ordered categories of text in another order than the alphabet, which decides the higher class."""
+    dtype = getattr(y, "dtype", None)
+    if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):
+        return
+    present = set(labels.tolist())
+    levels = [level for level in getattr(dtype, "categories", ()) if level in present]
+    if all(isinstance(level, str) for level in levels) and levels != sorted(levels):
+        raise LabelError(
+            f"y holds ordered categories ({' < '.join(levels)}), but text labels are sorted by the alphabet: "
+            f"'{max(levels)}' would be the higher class. Pass their codes (y.cat.codes in pandas, y.to_physical() in "
+            "polars), or make Rows, which keep the order of categories."
+        )
+
+
 def read_block_labels(y: object, n_rows: int) -> Array:
     """Return checked labels, as float64 unless they are text; one block may contain a single label."""
     if y is None:
@@ -116,6 +131,7 @@ def read_block_labels(y: object, n_rows: int) -> Array:
     if is_foreign(y):
         return _read_foreign(y, n_rows)
     labels = label_array(y)
+    _check_category_order(y, labels)
     if labels.dtype.kind == "c":
         raise LabelError("y holds complex numbers. Use one real label or score per row.")
     try:
