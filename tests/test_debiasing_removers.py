@@ -264,8 +264,12 @@ def test_leace_with_other_rows_erases_the_labels_and_moves_the_others_less() -> 
     assert np.abs(covariance(beside.apply(K), k) - covariance(K, k)).max() > 1
     moved = [np.square(each.apply(others) - others).sum() for each in (beside, leace(X, z))]
     assert moved[0] < moved[1] / 2
-    with pytest.raises(LabelError, match="one column"):
-        leace_beside(X, np.array(["a", "b", "c"])[np.arange(300) % 3], others)
+    classes = np.arange(300) % 3
+    X = X + 2.0 * np.eye(8)[classes]
+    several = leace_beside(X, np.array(["a", "b", "c"])[classes], others)
+    means = [several.apply(X)[classes == each].mean(axis=0) for each in range(3)]
+    assert np.ptp([X[classes == each].mean(axis=0) for each in range(3)], axis=0).max() > 1.5  # the control
+    np.testing.assert_allclose(means, np.tile(means[0], (3, 1)), atol=1e-8)
 
 
 def test_leace_of_named_classes_is_that_of_their_columns_and_of_any_scale() -> None:
