@@ -18,7 +18,13 @@ import pytest
 from densray import Lexicon, WordSpace, load_space
 from densray.cli.app import command
 from densray.cli.entry import run
-from densray.errors import EncodingDetectedWarning, FormatError, LexiconError, MissingCodeWarning
+from densray.errors import (
+    EncodingDetectedWarning,
+    FormatError,
+    HeaderDetectedWarning,
+    LexiconError,
+    MissingCodeWarning,
+)
 from densray.formats import read_space, write_space
 from densray.ratings import Ratings
 from densray.tables import LabelledTable, open_table
@@ -389,3 +395,17 @@ def test_codes_of_missing_answers_are_pointed_out(scores: list[float], told: str
         else:
             assert len(messages) == 1
             assert re.search(told, messages[0])
+
+
+def test_a_line_of_several_words_in_a_list_of_words_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "high.txt"
+    path.write_text("good;great;excellent\nwonderful\n", encoding="utf-8")
+    with pytest.raises(LexiconError, match="'good;great;excellent' looks like several words"):
+        Lexicon.from_word_lists(path, ["bad", "nasty"])
+
+
+def test_a_first_line_that_names_the_column_of_words_is_pointed_out(tmp_path: Path) -> None:
+    path = tmp_path / "high.txt"
+    path.write_text("words\ngood\ngreat\n", encoding="utf-8")
+    with pytest.warns(HeaderDetectedWarning, match="the first line, 'words', counts as a word"):
+        assert Lexicon.from_word_lists(path, ["bad", "nasty"]).words[0] == "words"

@@ -19,6 +19,7 @@ from densray.errors import (
     Argument,
     DensRayError,
     EncodingDetectedWarning,
+    HeaderDetectedWarning,
     LexiconError,
     MissingExtraError,
     Part,
@@ -28,6 +29,9 @@ from densray.errors import (
 )
 
 FilePath = str | PathLike[str]
+
+#: First lines of a list of words that usually name its column.
+_COLUMN_NAMES = {"item", "items", "term", "terms", "token", "tokens", "word", "words", "wort", "wörter", "mot", "mots"}
 
 _LARGEST_BYTES = 1 << 30
 
@@ -311,8 +315,23 @@ def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, 
     """Return the words of a list, or of a file: one per line, or all in one line, separated as in `split_words`."""
     if not isinstance(source, str | PathLike):
         return list(source)
-    words = TextFile(source, encoding=encoding, error=LexiconError).words(comment=comment)
-    return split_words(words[0]) if len(words) == 1 else words
+    file = TextFile(source, encoding=encoding, error=LexiconError)
+    words = file.words(comment=comment)
+    if len(words) == 1:
+        return split_words(words[0])
+    several = next((word for word in words if word.count(";") > 1 or "\t" in word), None)
+    if several is not None:
+        raise file.problem(
+            f"{shorten(several)} looks like several words. Put each word on its own line, or all words in one line."
+        )
+    if words[0].lower() in _COLUMN_NAMES:
+        warnings.warn(
+            HeaderDetectedWarning(
+                f"{file.path.name}: the first line, '{words[0]}', counts as a word. If it names the column, delete it."
+            ),
+            stacklevel=2,
+        )
+    return words
 
 
 def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8") -> list[tuple[str, str]]:

@@ -235,6 +235,7 @@ class Erasure(AffineMap):
                     (
                         choice.summary if choice else "",
                         *_remarks(remover, name, count, found, normalize),
+                        *filter(None, map(_remark_on_codes, (rows, *more))),
                         rows.case_note,
                     ),
                 )
@@ -906,6 +907,20 @@ def _remarks(remover: Remover, name: str, count: int | None, found: AffineMap, n
     if normalize and not found.is_linear:
         remarks.append(f"“{name}” was learned from vectors of unit length, so all vectors are scaled to unit length.")
     return remarks
+
+
+def _remark_on_codes(rows: Rows) -> str:
+    """Return a remark on whole numbers that recur as labels, since they may be codes of classes; empty for others."""
+    if rows.is_binary or rows.is_multiclass or not np.all(rows.y == np.round(rows.y)):
+        return ""
+    n_values = len(np.unique(rows.y))
+    if 3 * n_values > len(rows):
+        return ""
+    named = f" of “{rows.concept}”" if rows.concept else ""
+    return (
+        f"The labels{named} are {n_values} different whole numbers. They were removed as scores. If they stand for "
+        "classes, remove them as classes (classes=True, or --classes)."
+    )
 
 
 def _predictive_warning(method: str) -> str:

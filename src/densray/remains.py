@@ -277,9 +277,10 @@ def _linear_verdict(before: Recovery, after: Recovery) -> str:
 def _finding(probes: Sequence[ProbeResult]) -> tuple[str, str]:
     """Return the grade and the finding for one set of labels, in a few words."""
     linear = next((_linear_verdict(probe.before, probe.after) for probe in probes if probe.model == "linear"), "")
-    if linear in _LINEAR_FINDINGS:
-        return _LINEAR_FINDINGS[linear]
     curved = [probe.strongest for probe in probes if probe.model != "linear"]
+    clear = any(each.auc >= _SOME and each.interval.low > 0.5 and not _is_unsure(each) for _, each in curved)
+    if linear in _LINEAR_FINDINGS and not (linear == _UNSURE and clear):
+        return _LINEAR_FINDINGS[linear]
     hidden = {_GONE: "Hidden from linear models", _MOSTLY_GONE: "Mostly hidden from linear models"}.get(linear, "")
     if not curved:
         gone = {_GONE: "Gone for linear models", _MOSTLY_GONE: "Mostly gone for linear models"}[linear]
@@ -355,7 +356,8 @@ def explain_too_few(rows: Rows, places: NDArray[np.intp], needed: int) -> str:
     if smaller >= needed:
         return ""
     return _NOT_MEASURED.format(
-        f"that needs {needed} rows of each class that are not kept as they are, and {smaller} were found."
+        f"every class needs {needed} rows (without those to keep), and the smallest has {smaller}. Leave out small "
+        "classes, or label more rows."
     )
 
 

@@ -447,12 +447,14 @@ def rate_documents(
 def _note_missing_encoder(
     encoder: EncoderRecord | None, file: str, table: VectorTable, path: str, answer: Answer
 ) -> None:
-    """Print a note if only the axis (or erasure) or only the table records its encoder, so neither was checked."""
-    if (encoder is None) == (table.encoder is None):
+    """Print a note if the axis (or erasure) or the table does not record its encoder, so nothing was compared."""
+    known = encoder or table.encoder
+    if answer.quiet or (encoder is not None and table.encoder is not None):
         return
-    silent, known = (path, encoder) if table.encoder is None else (file, table.encoder)
-    assert known is not None
-    if not answer.quiet:
+    if known is None:
+        typer.echo(f"Neither {file} nor {path} records an encoder. densray assumes that it is the same one.", err=True)
+    else:
+        silent = path if table.encoder is None else file
         typer.echo(f"{silent} does not record its encoder. densray assumes '{known.name}'.", err=True)
 
 
