@@ -261,7 +261,7 @@ class Intervention:
         states : States
         labels, groups : iterable, optional
             Default: those stored with the states.
-        operation : "add", "scale" or "clamp"
+        operation : {"add", "scale", "clamp"}, default="add"
         layers : iterable of int, optional
             Default: one layer, at 2/3 of the depth.
         method : str, default="ridge"
