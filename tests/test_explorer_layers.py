@@ -59,7 +59,7 @@ def test_without_states_the_page_shows_an_example_and_says_how_to_open_your_own(
     assert "This is an example" in texts(page.info)
     assert "densray explore states" in page.code[0].value
     assert first_page() == "axis"
-    assert re.search(r"Read by mean-difference with AUC (0\.9[789]|1\.00)", texts(page.markdown))
+    assert re.search(r"Detected by mean-difference with AUC (0\.9[789]|1\.00)", texts(page.markdown))
     assert "Controls that have learned nothing" in [expander.label for expander in page.expander]
     assert not page.error
     assert not page.text_area  # no text of one's own: the model is not part of the package

@@ -158,7 +158,7 @@ class LayerComparison(Result):
         if self.chosen:
             best = max(self.chosen, key=lambda each: each.auc)
             estimate = show_estimate(best.auc, best.interval.low, best.interval.high, 2)
-            parts = [f"Read by {best.method} with AUC {estimate} at the layer chosen inside the folds."]
+            parts = [f"Detected by {best.method} with AUC {estimate} at the layer chosen inside the folds."]
         if self._early:
             parts.append(
                 "Readable after the first block already, which may be a surface feature. The controls of densray model "
@@ -242,8 +242,8 @@ class LayerComparison(Result):
             record[score.method] = None if score.note else score.auc
         low, high = self.ends
         p_meaning = (
-            "p compares the best layer with the best layer under shuffled labels. Methods without a closed form are "
-            "tested by the mean difference."
+            "p compares the best layer with the best layer under shuffled labels. For methods other than ridge and the "
+            "mean difference, it is the p of the mean difference."
         )
         notes = [
             f"{self.n_texts:,} texts in {self.n_groups:,} groups ({self.grouped}), {self.n_folds} folds.",
@@ -511,7 +511,7 @@ def _fit_layer(rows: Rows, method: str, options: dict[str, Any]) -> _LayerFit:
     try:
         axis = Axis.fit(rows, method, normalize=False, **options)
         agreement, inner_aucs = axis.agreement, _inner_aucs(axis)
-        # methods without a closed form are tested by the mean difference, which needs no refits
+        # other methods would need a refit per permutation, so they get the p-value of the mean difference
         closed = is_linear_in_labels(axis.rotation, axis.known_rows)
         tested = axis if closed else Axis.fit(rows, "mean-difference", normalize=False, **options)
         test = tested.permutation_test()
