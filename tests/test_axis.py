@@ -105,7 +105,7 @@ def test_a_space_and_its_array_are_scored_alike(normalize: bool) -> None:
 
 def test_vectors_of_another_shape_are_refused() -> None:
     axis, _ = planted_axis()
-    with pytest.raises(VectorError, match="width 5; the vectors has width 4"):
+    with pytest.raises(VectorError, match="width 5, and the width of the vectors is 4"):
         axis.score(np.ones((2, 4)))
     with pytest.raises(VectorError, match=r"shape \(5,\) are given; a table"):
         axis.score(np.ones(5))

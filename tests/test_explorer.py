@@ -554,7 +554,6 @@ class TestAnUploadedLexicon:
         content = b"word,score\ngood,1\nnice,1\nbad,-1\nnasty,-1\n"
         page = self.upload(content, header="no")
         assert "label “score” is not a number" in texts(page.error)
-        assert "If this line names the columns, say “First line names the columns”: yes." in texts(page.error)
         page.selectbox(key="setting header").set_value("yes").run()
         assert not page.error
         assert "Lexicon 'mine': 4 words" in texts(page.sidebar.caption)

@@ -129,7 +129,7 @@ def test_another_space_is_noticed(sample: Sample, tmp_path: Path) -> None:
         Axis.load(path, WordSpace(words, sample[0] + 1, name="other"))
     assert Axis.load(path, WordSpace(words, sample[0] + 1), any_space=True).width == 5
     for any_space in (False, True):
-        with pytest.raises(PersistenceError, match="width 5; 'narrow' has width 4"):
+        with pytest.raises(PersistenceError, match="width 5, and the width of 'narrow' is 4"):
             Axis.load(path, WordSpace(words, sample[0][:, :4], name="narrow"), any_space=any_space)
 
 
