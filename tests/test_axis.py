@@ -109,7 +109,7 @@ def test_vectors_of_another_shape_are_refused() -> None:
         axis.score(np.ones((2, 4)))
     with pytest.raises(VectorError, match=r"shape \(5,\) are given; a table"):
         axis.score(np.ones(5))
-    with pytest.raises(VectorError, match="'narrow' has width 3"):
+    with pytest.raises(VectorError, match="the width of 'narrow' is 3"):
         axis.score(WordSpace(["a"], np.ones((1, 3)), name="narrow"))
 
 
