@@ -522,6 +522,7 @@ def tables() -> dict[str, str]:
     """Return the tables by the name the page gives them, from the numbers at hand."""
     makers = {"speed": _speed_table, "removal": _removal_tables, "steering": _steering_table}
     makers["removal_second"] = lambda found: {"states-removal-second": _removal_table(found)}
+    makers["preference"] = lambda rows: {"states-preference": _preference_table(rows)}
     found = {}
     for name, make in makers.items():
         path = DOCS / f"states_{name}.json"
@@ -568,6 +569,23 @@ def _removal_table(found: Mapping[str, Any]) -> str:
             cells += [_spanned(row["kept"], row["intervals"]["kept"], ".2f"), f"{row['gap']:.2f}"]
             cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
             lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _preference_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the figures of `remove_preference` as users call it."""
+    lines = ["| removal | ρ | spread | level | correct answers that stay | gap | perplexity |"]
+    lines.append("| --- |" + " ---: |" * 6)
+    names = {
+        "nothing": "none",
+        "remove_preference": "without `preserve=`",
+        "remove_preference, pairs preserved": "with `preserve=`",
+    }
+    for row in rows:
+        cells = [names[row["remover"]], _spanned(row["rho"], row["intervals"]["rho"], "+.2f"), f"{row['spread']:.2f}"]
+        cells += [f"{row['level']:+.2f}", f"{row['correct']:.0%}", f"{row['gap']:.2f}"]
+        cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -293,3 +293,18 @@ def test_the_findings_on_steering_are_those_of_the_run() -> None:
     assert f"in {clear_by['caa']} of {len(everything)} splits, ridge in {clear_by['ridge']}" in page
     assert f"an AUC of {numbers['judges']['sentiment']:.2f} on" in page
     assert {f"{numbers['judges'][name]:.2f}" for name in ("topic", "gender")} == {"1.00"}
+
+
+def test_the_figures_of_remove_preference_are_those_of_the_run() -> None:
+    """Its own call, with and without answers to preserve: correlation, answers that stay correct, and cost."""
+    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+    _, plain, preserved = json.loads((ROOT / "docs" / "states_preference.json").read_text("utf-8"))
+    assert f"ρ goes from −0.80 to −{-preserved['rho']:.2f} [−0.38, +0.20], and perplexity rises by 2.0%" in page
+    assert f"and {preserved['correct']:.0%} of the correct answers stay correct" in page
+    assert f"ρ goes to 0.00, but only {plain['correct']:.0%} of the correct answers stay correct" in page
+    assert abs(plain["rho"]) < 0.005
+    assert (round(preserved["cost"], 3), round(preserved["spread"], 2), round(preserved["level"], 1)) == (
+        0.02,
+        0.67,
+        1.2,
+    )
