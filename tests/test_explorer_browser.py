@@ -254,7 +254,7 @@ def test_without_webgl_the_map_says_so_and_shows_a_figure(visitor):
         }"""
     )
     visitor.go("map")
-    visitor.sees("The whole vocabulary needs WebGL")
+    visitor.sees("the browser needs WebGL")
     visitor.page.get_by_test_id("stVegaLiteChart").first.wait_for()
 
 

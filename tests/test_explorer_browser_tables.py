@@ -59,7 +59,7 @@ def wait_for(visitor: Visitor, text: str) -> None:
 
 def test_a_story_from_the_map_to_the_erased_table(visitor: Visitor) -> None:
     visitor.go("?tint=source")
-    wait_for(visitor, "120 documents at unit length")
+    wait_for(visitor, "120 documents, scaled to unit length")
     visitor.page.wait_for_selector(f"{_CHART} .mark-symbol path", timeout=_PATIENCE)
     links = visitor.page.get_by_test_id("stSidebar").get_by_role("link").all_inner_texts()
     names = [re.sub(r"^\w+\s+", "", link).strip() for link in links]

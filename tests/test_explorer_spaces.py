@@ -69,7 +69,7 @@ def test_one_axis_is_compared_across_two_spaces(spaces: list[str]) -> None:
     assert list(moved[2]["word"]) == ["company"]
     assert any("Words by the change of the standardised score" in each for each in names_of_charts(page))
     half = open_page("axis", **lists, other="now", other_high="good")
-    assert "Type words under “Words at the low end there” too" in texts(half.info)
+    assert "Type words under “Words at the low end there”, too" in texts(half.info)
 
 
 def names_of_charts(page: Any) -> list[str]:
