@@ -6,9 +6,9 @@ Each FILE is a gguf file or a folder of a causal model, ENCODER the folder of a 
 text, SENTENCES the folder of labelled sentences, and the documents a table whose first column is text of another kind.
 Every model, concept and split is a job. The numbers are written after each job, and a job that is in the file already
 is not run again, so an interrupted run resumes. Writes ``docs/states_concepts.json`` and draws
-``docs/states_concepts.svg``; `write_results.py` puts the tables on the page. ``--parts`` names the parts to run:
-``remove``, ``survive`` (what is left of the other concepts), ``steer``, ``judges`` (how well each judge separates
-labelled text) and ``draw``.
+``docs/states_concepts.svg`` and ``docs/states_tradeoff.svg``; `write_results.py` puts the tables on the page.
+``--parts`` names the parts to run: ``remove``, ``survive`` (what is left of the other concepts), ``steer``, ``judges``
+(how well each judge separates labelled text) and ``draw``, which needs the stored numbers alone.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from measure_states import LabelledTexts, gender, interval, sentiment, split, tr
 
 NUMBERS = DOCS / "states_concepts.json"
 FIGURE = DOCS / "states_concepts.svg"
+TRADE_OFF = DOCS / "states_tradeoff.svg"
 N_SPLITS = 8
 #: Ordinary text that a removal spares, and held-out text whose perplexity is measured.
 N_ORDINARY, N_TEXTS = 500, 200
@@ -573,6 +574,88 @@ def draw() -> None:
     save_both(styled(whole, alt=description), FIGURE)
 
 
+#: The target: the highest AUC of a linear probe, and the rise of perplexity.
+TARGET = {"auc": 0.6, "cost": 0.1}
+#: How the second figure shows what is removed after which layers: name, colour and shape.
+LOOKS = {
+    (OWN, "last half"): ("LEACE + own text, last half", "BLUE", "triangle-up"),
+    (OWN, "last third"): ("LEACE + own text, last third", "BLUE", "circle"),
+    (OWN, "last sixth"): ("LEACE + own text, last sixth", "BLUE", "triangle-down"),
+    (GIVEN, "last third"): ("LEACE + SST-2 text", "GREEN", "square"),
+    ("LEACE", "last third"): ("LEACE", "INK", "diamond"),
+    (AT_ONCE, "last third"): (AT_ONCE, "PURPLE", "triangle-right"),
+    ("mean difference", "last third"): ("mean difference", "VERMILLION", "cross"),
+    (RANDOM, "last third"): ("random labels (control)", "GREY", "triangle-left"),
+}
+
+
+def trade_off(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the highest linear AUC and the cost of each removal of one concept: means of splits.
+
+    The cost is the rise of perplexity on SST-2 or on court cases, whichever is larger.
+    """
+    means = {point: _means(rows, *point) for point in LOOKS}
+    return [
+        {"remover": point[0], "where": point[1], "auc": each["highest"], "cost": max(each["cost"], each["documents"])}
+        for point, each in means.items()
+    ]
+
+
+def draw_trade_off() -> None:
+    """Draw the highest linear AUC against the rise of perplexity, with the target as an area: a panel per case."""
+    from densray.figures import _style as style
+    from densray.figures._narrow import save_both
+
+    known = json.loads(NUMBERS.read_text("utf-8"))["remove"]
+    alt = style.altair()
+
+    def across(key: str) -> Any:
+        axis = alt.Axis(values=[0.01, 0.1, 1, 10], format="+,.0%", labelFlush=False)
+        scale = alt.Scale(type="log", domain=[0.01, 20], nice=False)
+        return alt.X(f"{key}:Q", scale=scale, title="rise of perplexity", axis=axis)
+
+    def up(key: str) -> Any:
+        axis = alt.Axis(values=[0.5, 0.6, 0.7, 0.8, 0.9, 1.0], format=".1f")
+        return alt.Y(f"{key}:Q", scale=alt.Scale(domain=[0.5, 1.02], nice=False), title="highest linear AUC", axis=axis)
+
+    x, y = across("cost"), up("auc")
+    names, colors, shapes = zip(*LOOKS.values(), strict=True)
+    legend = alt.Legend(title=None, orient="top", direction="horizontal", columns=3, symbolSize=70, symbolOpacity=1,
+                        labelLimit=360)  # fmt: skip
+    look = {
+        "color": alt.Color("name:N", legend=legend,
+                           scale=alt.Scale(domain=names, range=[getattr(style, color) for color in colors])),
+        "shape": alt.Shape("name:N", legend=legend, scale=alt.Scale(domain=names, range=shapes)),
+    }  # fmt: skip
+    target = alt.Chart(style.values([{**TARGET, "from": 0.01, "least": 0.5, "name": "target"}]))
+    area = target.mark_rect(color=style.GREEN, opacity=0.15).encode(x=x, x2="from:Q", y=y, y2="least:Q")
+    word = target.mark_text(align="left", baseline="bottom", dx=6, dy=-4, fontSize=12, color=style.ink())
+    panels = []
+    for concept in SHOWN:
+        for model in known:
+            rows = known[model][concept]
+            points = [{**each, "name": LOOKS[each["remover"], each["where"]][0]} for each in trade_off(rows)]
+            before = _means(rows, "none", "none")["highest"]
+            unchanged = alt.Chart(style.values([{"auc": before, "cost": 20}]))
+            height = -9 if round(before, 1) < before else 11  # away from the nearest line of the grid
+            note = unchanged.mark_text(align="right", dx=-4, dy=height, fontSize=12, color=style.ink())
+            marks = alt.Chart(style.values(points[::-1])).encode(x=x, y=y)
+            curve = marks.transform_filter(alt.datum.remover == OWN).mark_line(strokeWidth=1.2, color=style.BLUE)
+            chart = alt.layer(
+                area,
+                word.encode(x=across("from"), y=up("least"), text="name:N"),
+                unchanged.mark_rule(color=style.GREY, strokeDash=[4, 4]).encode(y=y),
+                note.encode(x=x, y=y, text=alt.value("no removal")),
+                curve.encode(order="cost:Q"),
+                marks.mark_point(size=55, strokeWidth=1.7, opacity=1).encode(**look),
+            )
+            title = alt.Title(f"{concept}, {model}", fontSize=13, fontWeight="bold")
+            panels.append(chart.properties(width=300, height=190, title=title))
+    said = "AUC of a linear probe against the rise of perplexity, for eight removals of three concepts in two models"
+    whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
+    save_both(style.styled(whole, alt=said), TRADE_OFF)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -609,6 +692,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.out.write_text(json.dumps(known) + "\n", "utf-8")
     if "draw" in parts:
         draw()
+        draw_trade_off()
 
 
 def _rows(known: Mapping[str, Any], job: Job) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -257,6 +258,88 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
         [mean(model, name, own, "highest") for model in known] for name in ("sentiment, 800 texts", "sentiment")
     )
     assert f"stays at {span(few)}. With 3,200 it is {span(many)} (last third of the layers)." in page
+
+
+@pytest.fixture(scope="module")
+def concepts() -> Iterator[ModuleType]:
+    """The script that measures removals and draws their figures."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        import measure_concepts
+
+        yield measure_concepts
+    finally:
+        sys.path.remove(str(ROOT / "scripts"))
+
+
+def trade_offs(script: ModuleType) -> dict[tuple[str, str], dict[tuple[str, str], tuple[float, float]]]:
+    """By model and concept: the AUC and the cost of each mark of the figure, by remover and region."""
+    known = json.loads(script.NUMBERS.read_text("utf-8"))["remove"]
+    return {
+        (model, concept): {
+            (mark["remover"], mark["where"]): (mark["auc"], mark["cost"]) for mark in script.trade_off(rows[concept])
+        }
+        for model, rows in known.items()
+        for concept in script.SHOWN
+    }
+
+
+def test_the_caption_of_the_trade_off_says_what_its_marks_show(concepts: ModuleType) -> None:
+    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+    cases = trade_offs(concepts)
+    assert len(cases) == 6
+    assert all(set(marks) == {*concepts.POINTS} for marks in cases.values())
+    most_auc, most_cost = concepts.TARGET["auc"], concepts.TARGET["cost"]
+    assert f"(shaded: AUC at most {most_auc:.1f}, perplexity at most +{most_cost:.0%}) in all six cases" in page
+    met = {
+        point: {case for case, marks in cases.items() if marks[point][0] <= most_auc and marks[point][1] <= most_cost}
+        for point in concepts.POINTS
+    }
+    assert max(map(len, met.values())) == 5, "no remover meets the target in all six cases"
+    own = concepts.OWN
+    assert [point for point, found in met.items() if len(found) == 5] == [(own, "last sixth")]
+    assert "LEACE + own text on the last sixth of the layers meets it in five." in page
+    assert cases.keys() - met[own, "last sixth"] == {("SmolLM2", "sentiment")}
+    least = min(auc for auc, _ in cases["SmolLM2", "sentiment"].values())
+    assert f"For sentiment in SmolLM2, every remover leaves at least {least:.2f}." in page
+    gains = []
+    for marks in cases.values():
+        auc, cost = marks[own, "last third"]
+        dearer = [other for other, price in marks.values() if price > cost]
+        assert len(dearer) >= 4
+        gains.append(auc - min(dearer))
+    assert max(gains) < 0.01
+    assert "on the last third have an AUC that is at most 0.01 lower." in page
+
+
+def test_the_curve_of_the_trade_off_does_not_fall_when_more_layers_are_changed(concepts: ModuleType) -> None:
+    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+    known = json.loads(concepts.NUMBERS.read_text("utf-8"))["remove"]
+    left = []
+    for (model, concept), marks in trade_offs(concepts).items():
+        sixth, _, half = (marks[concepts.OWN, where][0] for where in ("last sixth", "last third", "last half"))
+        assert half > sixth - 0.005
+        rows = [row for row in known[model][concept] if row["remover"] == concepts.OWN]
+        first = next(row["first"] for row in rows if row["where"] == "last sixth")
+        highest = {
+            where: np.mean([max(row["linear"][first - row["first"] :]) for row in rows if row["where"] == where])
+            for where in ("last sixth", "last half")
+        }
+        left.append(highest["last sixth"] - highest["last half"])
+    assert f"the last half leaves at most {max(left):.2f} less than changing the last sixth" in page
+
+
+def test_the_drawn_trade_off_has_every_mark_and_the_target(concepts: ModuleType) -> None:
+    """In both layouts: the committed files show each remover in each of the six cases, and its name once."""
+    removers = [name for name, _, _ in concepts.LOOKS.values()]
+    for name in ("states_tradeoff.svg", "states_tradeoff-narrow.svg"):
+        drawn = (ROOT / "docs" / name).read_text("utf-8")
+        texts = [text.replace("\u2060", "") for text in re.findall(r"<text[^>]*>([^<]+)</text>", drawn)]
+        assert all(texts.count(remover) == 1 for remover in removers)
+        assert texts.count("target") == texts.count("no removal") == 6
+        panels = [text for text in texts if text.endswith((", Gemma", ", SmolLM2"))]
+        assert len(panels) == 6
+        assert min(float(size) for size in re.findall(r'<text[^>]*font-size="([\d.]+)px"', drawn)) >= 11
 
 
 def test_other_concepts_survive_a_removal_as_the_page_says() -> None:
