@@ -31,7 +31,7 @@ from densray.states import (
 from densray.states._evaluation import _compared, _halves, mark_front
 from densray.states._measures import EffectMeasure, _preserved, _slope, members_of, rank_correlation
 from densray.states._next_tokens import _first_token, correct_facts
-from densray.states._removal import learn_changes, probed_layers
+from densray.states._removal import _correct_sides, learn_changes, probed_layers
 from tiny_models import N_BLOCKS, WIDTH, WORDS, make_model, make_tokenizer, torch, transformers
 
 TEXTS = ["the nurse said that she was tired", "the film is very good", "the doctor was never tired again"]
@@ -665,3 +665,72 @@ def test_what_is_kept_needs_two_classes(model):
         remove_preference(
             model, make_tokenizer(), PROMPTS, TEXTS, preserve=LabelledTexts(("the film", "a nurse"), (1, 1))
         )
+
+
+def test_preserved_prompts_may_be_labelled_with_their_correct_continuation(model):
+    tokenizer, prompts = make_tokenizer(), ("the nurse was", "a film is", "the film was", "a doctor said")
+    learn = {"texts": TEXTS, "layers": [1], "tests": InterventionTests(TEXTS, probe_layers=())}
+
+    def learned(*labels):
+        return remove_preference(model, tokenizer, PROMPTS, preserve=LabelledTexts(prompts, labels), **learn)[0]
+
+    def sides(*labels):
+        return _correct_sides(LabelledTexts(prompts, labels), PROMPTS).tolist()
+
+    numbers, words = learned(1, 0, 1, 0), learned("he", "she", "he", "she")  # "she" sorts after "he"
+    assert np.array_equal(numbers.changes[1].origin, words.changes[1].origin)
+    assert np.array_equal(numbers.changes[1].right, words.changes[1].right)
+    assert sides(1, 0, 1, 0) == sides("he", " She", "He", "she") == [1.0, 0.0, 1.0, 0.0]
+    with pytest.raises(TaskError, match="'male', which is not one of the continuations"):
+        learned("male", "female", "male", "female")
+
+
+@pytest.mark.parametrize(("known", "correct"), [([0.0] * 4, [False] * 4), ([1.0] * 4, [True] * 4),
+                                                ([-1.0, 1.0, 1.0, -1.0], [False, True, True, False])])  # fmt: skip
+def test_definitions_may_have_one_answer(model, known, correct):
+    asked = replace(PROMPTS, known=known)
+    odds = continuation_log_odds(model, make_tokenizer(), asked)
+    tests = InterventionTests(TEXTS, definitions=asked)
+    row = evaluate_intervention(
+        model, make_tokenizer(), Intervention("add", {0: LayerChange.along(AXIS)}, 1e-9), tests
+    )["definitional prompts, correct answers"]
+    assert row.before == np.mean((odds > 0) == np.array(correct))
+
+
+@pytest.mark.parametrize(("known", "said"), [([0.2, 0.8, 0.5, 0.1], r"are 0.1, 0.2, 0.5, …; 1 is needed where"),
+                                             ([2.0] * 4, "are 2; 1 is needed where")])  # fmt: skip
+def test_definitions_without_two_answers_are_an_error(known, said):
+    with pytest.raises(TaskError, match=said):
+        InterventionTests(TEXTS, definitions=replace(PROMPTS, known=known))
+    with pytest.raises(TaskError, match="known value of prompt 2 is nan"):
+        replace(PROMPTS, known=[0.0, float("nan"), 1.0, 0.0])
+
+
+def test_one_group_of_prompts_has_no_interval_and_few_have_a_note(model):
+    change = Intervention("add", {1: LayerChange.along(AXIS)}, 3.0)
+    one = InterventionTests(TEXTS, stereotypes=replace(PROMPTS, groups=["one"] * 4))
+    result = evaluate_intervention(model, make_tokenizer(), change, one)
+    assert result["level"].interval is None
+    assert any("the texts form one group, so it has no interval" in note for note in result.notes)
+    few = InterventionTests(TEXTS * 2, stereotypes=PROMPTS)
+    result = evaluate_intervention(model, make_tokenizer(), change, few)
+    assert result["level"].interval is not None
+    assert any("4 groups, so its interval is too narrow" in note for note in result.notes)
+    assert evaluate_intervention(model, make_tokenizer(), change, InterventionTests(TEXTS * 2)).notes == ()
+
+
+def test_a_sweep_says_that_no_setting_meets_its_bounds(model):
+    prompts = [f"{a} {b} {c}" for a in ("the", "a") for b in ("nurse", "doctor") for c in ("said that", "was", "is")]
+    known = list(np.random.default_rng(0).random(len(prompts)))
+    tests = InterventionTests(TEXTS * 2, stereotypes=Continuations(prompts, "he", "she", known))
+    plans = {"first": Intervention("project", {0: LayerChange.along(AXIS)})}
+    said = "No setting meets all three bounds."
+    for bound, missed in ((-1.0, True), (1.0, False)):
+        loose = {"at_most": bound, "perplexity_at_most": np.inf}
+        _, result = sweep_interventions(model, make_tokenizer(), plans, tests, strengths=(1.0,), **loose)
+        assert any(note.startswith(said) for note in result.notes) is missed
+
+
+def test_texts_of_one_token_have_no_perplexity(model):
+    with pytest.raises(TaskError, match="none has two tokens"):
+        log_perplexity(model, make_tokenizer(), ["the", "film"])

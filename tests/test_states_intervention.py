@@ -456,3 +456,54 @@ def test_bad_interventions_are_named():
     ):
         pass
     assert hooks(model) == 0
+
+
+@pytest.mark.parametrize("positions", ["last", "generated"])
+def test_a_prompt_that_is_partly_cached_is_refused(positions):
+    model, ids = make_model("llama"), torch.tensor([[3, 4, 5, 6, 7]])
+    options = {"max_new_tokens": 3, "do_sample": False, "pad_token_id": 1}
+    change = Intervention("add", {1: LayerChange.along(AXIS)}, 20.0, positions=positions)
+    for length in (2, 4):  # three tokens of the prompt are left, or one
+        with torch.inference_mode():
+            cache = model(input_ids=ids[:, :length], use_cache=True).past_key_values
+        with change.applied(model), pytest.raises(TaskError, match="part of the prompt is already in the KV cache"):
+            model.generate(ids, past_key_values=cache, **options)
+    with change.applied(model), pytest.raises(TaskError, match="part of the prompt is already in the KV cache"):
+        model.generate(ids, prefill_chunk_size=2, **options)
+    with change.applied(model):
+        expected = model.generate(ids, **options)
+        out, told = model(input_ids=ids, use_cache=True), ids  # the same, one token at a time by hand
+        for _ in range(3):
+            told = torch.cat([told, out.logits[:, -1:].argmax(dim=-1)], dim=1)
+            out = model(input_ids=told[:, -1:], past_key_values=out.past_key_values, use_cache=True)
+    assert torch.equal(told, expected)
+
+
+def test_changes_of_several_widths_are_refused():
+    with pytest.raises(TaskError, match="other widths: 32 and 16"):
+        Intervention("add", {1: LayerChange.along(np.ones(32)), 2: LayerChange.along(np.ones(16))})
+    one, other = (
+        Intervention("add", {layer: LayerChange.along(np.ones(width))}) for layer, width in ((1, 32), (2, 16))
+    )
+    with pytest.raises(TaskError, match="other widths"):
+        one + other
+
+
+def test_a_quantised_control_vector_is_read_as_its_numbers(tmp_path: Path):
+    gguf = pytest.importorskip("gguf", reason="control vectors need gguf")
+    direction = np.random.default_rng(0).normal(size=WIDTH).astype(np.float32)
+    kind = gguf.GGMLQuantizationType.Q8_0
+    writer = gguf.GGUFWriter(tmp_path / "small.gguf", "controlvector")
+    writer.add_tensor("direction.1", gguf.quants.quantize(direction[None], kind)[0], raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    read = Intervention.load(tmp_path / "small.gguf").changes[1].right[0]
+    assert read == pytest.approx(direction, abs=0.02)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True])
+def test_the_number_of_new_tokens_is_checked(count):
+    with pytest.raises(TaskError, match="max_new_tokens"):
+        generate_texts(make_model("llama"), make_tokenizer(), ["the film"], max_new_tokens=count)

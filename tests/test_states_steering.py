@@ -20,7 +20,7 @@ from densray.states import (
     steer,
     word_judge,
 )
-from densray.states._steering import _direction, _Prompts, _usual
+from densray.states._steering import _direction, _Prompts, _rise_interval, _usual
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 POSITIVE = ["the film is good", "a film was very good", "the nurse is good", "a doctor is very good"]
@@ -440,3 +440,52 @@ def test_a_text_with_a_huge_state_is_left_out_with_its_partner():
     assert np.allclose(_direction("caa", X[usual], y[usual], None), _direction("caa", X[[*range(4), *range(6, 20)]],
                        y[[*range(4), *range(6, 20)]], None))  # fmt: skip
     assert _usual(X[:2] * [[1.0], [1e6]], y[:2]).all()
+
+
+def test_equal_rises_of_few_prompts_are_not_clear(model, monkeypatch):
+    _stubbed(monkeypatch)
+    options = {**QUICK, "prompts": PROMPTS[:4], "layers": [0, 1, 2], "strengths": [1.0, 2.0, 4.0, 8.0], "facts": []}
+    chosen = 0
+    for seed in range(20):
+        drawn = np.random.default_rng(seed)
+        counts = lambda texts, drawn=drawn: drawn.poisson(0.7, len(texts)).astype(float)  # noqa: E731
+        result = steer(model, make_tokenizer(), POSITIVE, NEGATIVE, judge=counts, random_state=seed, **options)
+        chosen += result.chosen is not None
+        assert result.intervention is None
+    assert chosen <= 1  # 13 of 20 before: two equal rises had an interval of width 0
+    assert _rise_interval(np.ones(16), 1.0 - 0.05 / 36).low > 0.5  # control: many equal rises are an effect
+
+
+def test_pairs_of_the_method_of_repeng_share_their_group():
+    rng = np.random.default_rng(0)
+    questions = np.repeat(np.arange(20), 3)  # two positive texts and one negative text on each question
+    y = np.tile([1.0, 1.0, 0.0], 20)
+    concept, topic = np.eye(8)[0], np.eye(8)[1]
+    sizes = np.repeat(rng.uniform(0.5, 1.5, 20), 3)
+    X = y[:, None] * sizes[:, None] * concept + 10.0 * rng.normal(size=20)[questions, None] * topic
+    X += 0.01 * rng.normal(size=X.shape)
+    assert abs(_direction("repeng", X, y, questions) @ concept) > 0.9  # its length is about 1
+    assert abs(_direction("repeng", X, y, None) @ concept) < 0.5  # control: pairs of different questions
+
+
+def test_pairs_without_a_spread_have_no_component(model):
+    X, y = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 2.0], [2.0, 1.0]]), np.array([1.0, 0.0, 1.0, 0.0])
+    with pytest.raises(TaskError, match="'repeng' needs two or more pairs whose differences vary; 2 pairs"):
+        _direction("repeng", X, y, None)
+    assert _direction("caa", X, y, None) == pytest.approx([1.0, 1.0])
+    with pytest.raises(TaskError, match="at least two of each are needed"):
+        steer(model, make_tokenizer(), POSITIVE[:1], NEGATIVE[:1], judge=judge, **QUICK)
+    one = steer(model, make_tokenizer(), POSITIVE[:1], NEGATIVE[:1], judge=judge, methods=["caa"], **QUICK)
+    assert {point.method for point in one.points} == {"caa"}
+
+
+def test_counted_words_may_be_phrases_accents_or_signs():
+    count = word_judge(["very good", "good", "caf\u00e9", "\U0001f600"], ["don't", "bad"])
+    assert count(["A very good film", "good good", "cafe\u0301", "fine\U0001f600", "I don\u2019t know"]) == [
+        1,
+        2,
+        1,
+        1,
+        -1,
+    ]
+    assert count(["goodness", "good-natured", "'good'", "very\n good!", "bad, good"]) == [0, 0, 1, 1, 0]

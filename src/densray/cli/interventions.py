@@ -697,7 +697,7 @@ def sweep(
         print_json({**told, **bounds, "evaluation": result.to_dict(), "path": save, "figure": output})
         return
     show(result, as_json=False, quiet=answer.quiet)
-    show(_sweep_table(points, bounds), as_json=False, quiet=answer.quiet)
+    show(_sweep_table(points), as_json=False, quiet=answer.quiet)
     if save is not None and not answer.quiet:
         typer.echo(f"Written: {save}")
 
@@ -716,7 +716,7 @@ def _to_try(files: Sequence[Path], layers: Sequence[str]) -> dict[str, Intervent
     return found
 
 
-def _sweep_table(points: Sequence[SweepPoint], bounds: Mapping[str, float]) -> Table:
+def _sweep_table(points: Sequence[SweepPoint]) -> Table:
     """Return a sweep as a table, with the Pareto front and the point that was chosen."""
     from math import isfinite, isnan
 
@@ -734,7 +734,5 @@ def _sweep_table(points: Sequence[SweepPoint], bounds: Mapping[str, float]) -> T
     notes = ["Measured on the half of the tests used to choose. The chosen point is reported on the other half."]
     if not all(isfinite(one.left) for one in points):
         notes.append("An empty cell means that the model gives no finite number. Such a point is not chosen.")
-    if all(one.missed(**bounds) for one in points):
-        notes.append("No point meets all bounds. The point that misses them by least was chosen.")
     title = "Layers and strengths: remaining correlation and cost"
     return Table(title, ["intervention", "layers", "strength", *numbers, "place"], rows, notes)

@@ -28,6 +28,8 @@ from densray.states._texts import as_list
 from densray.states._weights import model_checksum
 
 _RESAMPLES = 1000
+#: Below this number of groups, intervals from resampling are clearly too narrow.
+_FEW_GROUPS = 5
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class InterventionRow:
     measure : str
     before, after : float
     interval : Interval, optional
-        95% interval of the value after the intervention.
+        95% interval of the value after the intervention, from resampled groups of texts; None for fewer than two
+        groups.
     if_gone : float, optional
         Value if the concept were gone.
     meaning : str
@@ -164,11 +167,13 @@ def evaluate_intervention(
     change = intervention.check_weights(model)  # once, not for every measure
     generator = np.random.default_rng(random_state)
     rows: list[InterventionRow] = []
+    counts: list[tuple[int, str]] = []
     used = [Input("model", model_name(model), model_checksum(model)), Input("texts", "held out", size=len(tests.texts))]
     for done, measure in enumerate(measures, start=1):
         before = measure(model, tokenizer, None)
         after = measure(model, tokenizer, change)
         rows += _compared(before, after, generator)
+        counts += [(len(members_of(each)), each.measure) for each in after]
         if progress is not None:
             progress(done, len(measures))
     return InterventionResult(
@@ -177,7 +182,7 @@ def evaluate_intervention(
         operation=intervention.operation,
         layers=intervention.layers,
         strength=intervention.strength,
-        notes=notes,
+        notes=(*notes, *_few_groups(counts)),
         provenance=began.finish(inputs=used),
     )
 
@@ -206,10 +211,22 @@ def _compared(
 ) -> Iterator[InterventionRow]:
     for old, new in zip(before, after, strict=True):
         members = members_of(new)
+        if len(members) < 2:  # every draw would be the same
+            yield InterventionRow(new.part, new.measure, old.value, new.value, None, new.if_gone, new.meaning)
+            continue
         draws = (generator.integers(len(members), size=len(members)) for _ in range(_RESAMPLES))
         values = [new.figure(new.values[np.concatenate([members[place] for place in places])]) for places in draws]
         interval = _interval([value for value in values if not np.isnan(value)], len(members) if new.is_share else 0)
         yield InterventionRow(new.part, new.measure, old.value, new.value, interval, new.if_gone, new.meaning)
+
+
+def _few_groups(counts: Sequence[tuple[int, str]]) -> list[str]:
+    """Return a note on the measures whose intervals come from few groups, which are too narrow."""
+    least, measure = min(counts)
+    if least >= _FEW_GROUPS:
+        return []
+    said = "one group, so it has no interval" if least == 1 else f"{least} groups, so its interval is too narrow"
+    return [f"{measure}: the texts form {said}. Add prompts or texts of other groups."]
 
 
 def _interval(values: Sequence[float], n_groups: int) -> Interval | None:
@@ -374,12 +391,13 @@ def sweep_interventions(
             progress(len(points), len(tried))
     if not np.isfinite([point.left for point in points]).any():
         raise TaskError("the odds or the perplexity are not finite at any strength that is tried. Try smaller ones.")
-    best = choose_point(
-        points, at_most=at_most, preserve_at_least=preserve_at_least, perplexity_at_most=perplexity_at_most
-    )
+    bounds = {"at_most": at_most, "preserve_at_least": preserve_at_least, "perplexity_at_most": perplexity_at_most}
+    best = choose_point(points, **bounds)
     points[best] = replace(points[best], chosen=True)
     result = evaluate_intervention(model, tokenizer, tried[best][1], reporting, random_state=random_state)
     notes = []
+    if points[best].missed(**bounds) > 0.0:
+        notes.append("No setting meets all three bounds. The one that misses them by the smallest total was chosen.")
     if reporting.definitions is not None and reporting.definitions is definitions:
         notes.append("Definitions: too few for both answers in each half, so all are used to choose and to report.")
     if correct is not None and not correct.any():

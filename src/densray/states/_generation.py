@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray.errors import TaskError
+from densray.errors import Argument, TaskError
 from densray.states._blocks import input_device, load_torch
 from densray.states._chat import Text
 from densray.states._intervention import Intervention
@@ -78,6 +78,8 @@ def continue_tokens(
             f"{type(model).__name__} does not predict next tokens, so it cannot generate text. Use a causal language "
             "model."
         )
+    if not isinstance(max_new_tokens, int) or isinstance(max_new_tokens, bool) or max_new_tokens < 1:
+        raise TaskError(Argument("max_new_tokens", max_new_tokens), " is given; a whole number from 1 on is needed.")
     torch = load_torch()
     device, filler = input_device(model), filler_of(tokenizer)
     decoding = _GREEDY | {"do_sample": True, "temperature": 1.0, "top_p": sampled, "top_k": 0} if sampled else _GREEDY

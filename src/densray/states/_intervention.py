@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,6 +46,8 @@ POSITIONS = ("all", "last", "generated")
 HOOK_POINT = "residual stream after the block"
 _KIND = ArchiveKind("densray-intervention", 3, "intervention", "Make it again.")
 _TENSORS = ("left", "right", "origin")
+#: Names under which models take and return the cache of texts that are continued.
+_CACHES = ("past_key_values", "cache_params")
 #: Singular values below this share of the largest are rounding errors: such directions are combinations of the others.
 _SMALLEST_SHARE = 1e-6
 _TEXTS = ("operation", "skip_first", "positions", "model", "checksum", "name")
@@ -235,6 +238,13 @@ class Intervention:
                 )
             if not all(np.isfinite(part).all() for part in (change.left, change.right, change.origin)):
                 raise TaskError(f"the change after block {layer} has numbers that are not finite. Fit it again.")
+        widths = {change.width: layer for layer, change in self.changes.items()}
+        if len(widths) > 1:
+            (one, first), (other, second) = list(widths.items())[:2]
+            raise TaskError(
+                f"the changes after blocks {first} and {second} have other widths: {one} and {other}. One model has "
+                "states of one width."
+            )
 
     @classmethod
     def fit(
@@ -563,9 +573,14 @@ def _read_control_vector(path: Path) -> Intervention:
             for name, field in reader.fields.items()
             if field.types == [gguf.GGUFValueType.STRING]
         }
-        tensors = {tensor.name: np.array(tensor.data) for tensor in reader.tensors}
+        # quantised tensors hold packed bytes
+        tensors = {tensor.name: gguf.quants.dequantize(tensor.data, tensor.tensor_type) for tensor in reader.tensors}
     except FileNotFoundError:
         raise PersistenceError(f"{path}: no such file. {_KIND.remedy}") from None
+    except NotImplementedError as error:
+        raise PersistenceError(
+            f"{path} has a direction that is not stored as decimal numbers ({shorten(error)}). Export it as F32."
+        ) from None
     except (ValueError, TypeError, LookupError, AttributeError, OSError, MemoryError) as error:
         raise PersistenceError(f"{path} is not a whole .gguf file ({shorten(error)}).") from None
     if texts.get("general.architecture") != "controlvector" or not tensors:
@@ -575,7 +590,7 @@ def _read_control_vector(path: Path) -> Intervention:
     changes = {}
     for name, direction in tensors.items():
         number = name.removeprefix("direction.")
-        if not number.isdecimal() or int(number) == 0 or direction.ndim != 1 or not np.isfinite(direction).all():
+        if not number.isdecimal() or number.startswith("0") or direction.ndim != 1 or not np.isfinite(direction).all():
             raise PersistenceError(f"{path}: {name} is not the direction of a block. {_KIND.remedy}")
         if direction.any():
             changes[int(number)] = LayerChange.along(direction)
@@ -599,6 +614,9 @@ class _Pass(threading.local):
     left_alone: torch.Tensor | None = None
     changed: bool = False
     tokens: torch.Tensor | None = None  # of the pass before
+
+    def __init__(self) -> None:
+        self.caches: weakref.WeakSet[Any] = weakref.WeakSet()  # those whose texts began under the intervention
 
 
 class _Running:
@@ -629,7 +647,10 @@ class _Running:
     def _begin(self, _model: Any, _arguments: Any) -> None:
         self.current.changed = False
 
-    def _check(self, model: Any, _arguments: Any, _output: Any) -> None:
+    def _check(self, model: Any, _arguments: Any, output: Any) -> None:
+        for name in _CACHES:
+            if (cache := getattr(output, name, None)) is not None and hasattr(cache, "get_seq_length"):
+                self.current.caches.add(cache)
         if not self.current.changed:
             raise TaskError(
                 f"no changed block ran in this forward pass of {type(model).__name__}: the intervention did nothing.",
@@ -680,9 +701,19 @@ class _Running:
         return wanted.to(seen.device, load_torch().bool)
 
     def _check_cache(self, given: Mapping[str, Any], continued: bool) -> None:
-        """Raise if a model generates text without a cache: prompt and generated tokens cannot be told apart then."""
+        """Raise if prompt and generated tokens cannot be told apart: without a cache, or with a cached prompt."""
         tokens = given.get("input_ids")
         before, self.current.tokens = self.current.tokens, None if continued else tokens
+        if continued and not callable(self.positions):
+            cache = next((given[name] for name in _CACHES if given.get(name) is not None), None)
+            begun_elsewhere = hasattr(cache, "get_seq_length") and cache not in self.current.caches
+            if begun_elsewhere or (tokens is not None and tokens.shape[1] > 1):
+                raise TaskError(
+                    "a part of the prompt is already in the KV cache, so the intervention cannot tell the rest of the "
+                    "prompt from generated tokens.",
+                    Advice(" Run the whole prompt in one pass (no cached prompt, no prefill_chunk_size), or change all "
+                           "tokens."),
+                )  # fmt: skip
         if continued or tokens is None or before is None or given.get("use_cache") is None:  # set by `generate`
             return
         if len(before) == len(tokens) and load_torch().equal(before, tokens[:, :-1]):

@@ -62,6 +62,8 @@ class InterventionTests:
     def __post_init__(self) -> None:
         for name in ("texts", "pairs", "probe_layers"):
             object.__setattr__(self, name, tuple(as_list(getattr(self, name), name)))
+        if self.definitions is not None:
+            _ = self.definitions.high_is_correct  # raises if the answers are not marked by two values
 
 
 @dataclass(frozen=True)
@@ -245,8 +247,7 @@ def _slope(rows: NDArray[np.float64]) -> float:
 
 def _definitions(model: Any, tokenizer: Any, change: Intervention | None, prompts: Continuations) -> Measured:
     odds = continuation_log_odds(model, tokenizer, prompts, change)
-    known = np.asarray(prompts.known, dtype=np.float64)
-    values = np.column_stack([known == known.max(), odds])
+    values = np.column_stack([prompts.high_is_correct, odds])
     what = "prompts whose likelier continuation is correct"
     return _preserved("definitional prompts", values, what, prompts.group_numbers)
 

@@ -64,6 +64,9 @@ class Continuations:
             raise TaskError(
                 f"{len(self.prompts)} prompts and {len(self.known)} known values are given; one per prompt is needed."
             )
+        for number, known in enumerate(self.known, start=1):
+            if not isinstance(known, str) and not np.isfinite(known):
+                raise TaskError(f"the known value of prompt {number} is {known}; a finite number is needed.")
         if len(self.prompts) < 3:
             said = "1 prompt is" if len(self.prompts) == 1 else f"{len(self.prompts)} prompts are"
             raise TaskError(f"{said} given; at least three are needed.")
@@ -96,6 +99,21 @@ class Continuations:
         if self.groups is None:
             return np.arange(len(self.prompts))
         return number_groups(self.groups)
+
+    @property
+    def high_is_correct(self) -> NDArray[np.bool_]:
+        """Whether the high continuation is the correct one after each prompt; raise unless there are two answers."""
+        known = np.asarray(self.known, dtype=np.float64)
+        kinds = np.unique(known)
+        if len(kinds) == 2:
+            return np.asarray(known == kinds[1])
+        if len(kinds) == 1 and kinds[0] in (-1.0, 0.0, 1.0):
+            return np.full(len(known), kinds[0] == 1.0)
+        shown = ", ".join(f"{kind:g}" for kind in kinds[:3]) + (", …" if len(kinds) > 3 else "")
+        raise TaskError(
+            f"the known values of definitional prompts are {shown}; 1 is needed where the high continuation is "
+            "correct, and 0 where the low one is."
+        )
 
     def only(self, rows: Sequence[int]) -> Continuations:
         """Return some of the prompts."""
@@ -189,6 +207,11 @@ def token_costs(
     """Return loss and divergence from the unchanged model per text, each as a sum over tokens, and their number."""
     torch = load_torch()
     rows = encode_texts(model, tokenizer, texts).tokens
+    if max(map(len, rows), default=0) < 2:
+        raise TaskError(
+            f"{len(rows)} texts are given, and none has two tokens; the loss of a text is that of its second and later "
+            "tokens. Give longer texts."
+        )
     losses, divergences = [], []
     if change is not None:
         change = change.check_weights(model)  # once, not in every batch
@@ -241,8 +264,7 @@ def log_perplexity(model: Any, tokenizer: Any, texts: Sequence[str], change: Int
 
 def correct_answers(prompts: Continuations, odds: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return for each prompt whether the likelier continuation is correct."""
-    known = np.asarray(prompts.known, dtype=np.float64)
-    return np.asarray((odds > 0.0) == (known == known.max()))
+    return np.asarray((odds > 0.0) == prompts.high_is_correct)
 
 
 def correct_facts(

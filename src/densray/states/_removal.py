@@ -179,8 +179,8 @@ def remove_preference(
         The template of each prompt. The mean log odds of each template are subtracted.
     preserve : LabelledTexts, optional
         Prompts of two classes whose distance is left unchanged, so that the model keeps giving the correct answer (*The
-        king said that*, *The queen said that*). The higher label marks prompts for which the high continuation is
-        correct.
+        king said that*, *The queen said that*). A label is the correct continuation (*he*), or a number: the higher
+        number marks prompts for which the high continuation is correct.
     layers : sequence of int, optional
         Default: every fourth layer of the upper half, without the last.
     strength : float, default=1
@@ -205,7 +205,7 @@ def remove_preference(
         raise TaskError(f"{len(texts)} ordinary text is given; two or more are needed, and a few hundred are best.")
     odds = _odds_within(templates, continuation_log_odds(model, tokenizer, preference))
     if preserve is not None:
-        two_classes(preserve, "preserve")
+        _correct_sides(two_classes(preserve, "preserve"), preference)  # raises before anything is learned
     notes: list[str] = []
     learning = _Preference(preference, odds, tuple(texts), preserve)
     if tests is None:
@@ -216,7 +216,7 @@ def remove_preference(
     if tests.definitions is None:
         notes.append(_NO_ANSWERS)
     asked, ordinary, preserved = learning.prompts, learning.texts, learning.preserve
-    preserved_sides = np.array([]) if preserved is None else _sides(preserved)
+    preserved_sides = np.array([]) if preserved is None else _correct_sides(preserved, asked)
     text_sets = [asked.prompts, ordinary] + ([preserved.texts] if preserved is not None else [])
 
     def erasing(prompts: Matrix, beside: Matrix, *preserved_rows: Matrix) -> AffineMap:
@@ -278,7 +278,12 @@ class _Preference:
         else:
             notes.append(f"{len(drawn)} prompts are too few to hold some out: the odds are not reported.")
         if tested is not None and len(set(tested.labels or ())) == 2 and len(tested.texts) > 2:
-            asked = replace(self.prompts, prompts=tested.texts, known=_sides(tested).tolist(), groups=tested.groups)
+            asked = replace(
+                self.prompts,
+                prompts=tested.texts,
+                known=_correct_sides(tested, self.prompts).tolist(),
+                groups=tested.groups,
+            )
             made["definitions"] = asked
         if not unseen:
             notes.append("The perplexity is that of training texts, since too few are given to hold some out.")
@@ -364,8 +369,27 @@ def _removal(model: Any, changes: dict[int, LayerChange], strength: float, name:
 
 
 def _sides(texts: LabelledTexts) -> Matrix:
+    """Return 1 for the texts of the higher class, 0 for the others."""
     labels = np.asarray(texts.labels)
     return np.asarray(labels == np.unique(labels)[-1], dtype=np.float64)
+
+
+def _correct_sides(texts: LabelledTexts, asked: Continuations) -> Matrix:
+    """Return 1 for the prompts whose high continuation is correct, 0 for the others.
+
+    A label is a number, the higher one for the high continuation, or one of the continuations.
+    """
+    if np.asarray(texts.labels).dtype.kind not in "US":
+        return _sides(texts)
+    high, low = ({word.strip().lower() for word in side} for side in asked.sides)
+    named = [str(label).strip().lower() for label in texts.labels or ()]
+    strange = next((label for label in named if (label in high) == (label in low)), None)
+    if strange is not None:
+        raise TaskError(
+            f"preserve has the label {strange!r}, which is not one of the continuations. Label a prompt with its "
+            "correct continuation, or with 1 if the high one is correct and 0 if the low one is."
+        )
+    return np.array([float(label in high) for label in named])
 
 
 def _indicators(texts: LabelledTexts) -> Matrix:

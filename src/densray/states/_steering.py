@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,26 +60,45 @@ _PRESERVED = 0.9
 _MARKS = ("no visible effect", "clear", "breaks the text")
 #: Number of parts for the held-out scores of an encoder's texts.
 _JUDGE_FOLDS = 5
+#: Share of the differences of pairs below which their spread is a rounding error (states are in single precision).
+_SMALLEST_SPREAD = 1e-5
 
 
 def word_judge(high: Iterable[str], low: Iterable[str]) -> Judge:
     """Return a judge that counts the words of one list minus the words of the other.
 
+    An entry may have several words (*very good*). Case, accents written as two characters and the form of apostrophes
+    make no difference.
+
     >>> word_judge(["good", "fine"], ["bad"])(["A good, fine day", "Bad."])
     [2.0, -1.0]
     """
     named = ((high, "high"), (low, "low"))
-    sides = [{word.lower() for word in as_list(words, name)} for words, name in named]
+    sides = [{_plain(word) for word in as_list(words, name)} - {""} for words, name in named]
     if not all(sides):
         raise TaskError("one of the word lists is empty. Add words to it.")
     if sides[0] & sides[1]:
         raise TaskError(f"{sorted(sides[0] & sides[1])[0]!r} is in both word lists. Leave it out of one.")
 
+    wanted = re.compile("|".join(map(_whole, sorted(sides[0] | sides[1], key=len, reverse=True))))
+
     def judge(texts: Sequence[str]) -> list[float]:
-        words = [re.findall(r"[^\W\d_]+(?:['-][^\W\d_]+)*", text.lower()) for text in texts]
-        return [float(sum(word in sides[0] for word in row) - sum(word in sides[1] for word in row)) for row in words]
+        found = [wanted.findall(_plain(text)) for text in texts]
+        return [float(sum(1 if word in sides[0] else -1 for word in words)) for words in found]
 
     return judge
+
+
+def _plain(text: str) -> str:
+    """Return a text in lower case, with composed accents, straight apostrophes and single spaces."""
+    return " ".join(unicodedata.normalize("NFC", text).lower().replace("\u2019", "'").split())
+
+
+def _whole(words: str) -> str:
+    """Return a pattern for words that are no part of a longer word: not *good* in *goodness* or *good-natured*."""
+    before = r"(?<!\w)(?<!\w['-])" if re.match(r"\w", words) else ""
+    after = r"(?!\w|['-]\w)" if re.search(r"\w$", words) else ""
+    return f"{before}{re.escape(words)}{after}"
 
 
 def encoder_judge(encoder: Any, positive: Iterable[str], negative: Iterable[str]) -> Judge:
@@ -347,6 +367,7 @@ def steer(
     asked = list(dict.fromkeys(as_texts(tokenizer, prompts)))
     methods, amounts = _checked(as_list(methods, "methods"), as_list(strengths, "strengths"))
     _check_options(asked, positions, judge)
+    _check_pairs(texts, methods)
     generator = np.random.default_rng(random_state)
     order = generator.permutation(len(asked))
     halves = [[asked[place] for place in order[part::2]] for part in (0, 1)]
@@ -439,6 +460,16 @@ def _check_options(prompts: Sequence[str], positions: str, judge: Judge) -> None
         )
 
 
+def _check_pairs(texts: LabelledTexts, methods: Sequence[str]) -> None:
+    """Raise if there are too few texts for the methods; the difference of one pair is enough for CAA alone."""
+    least = min(sum(label == side for label in texts.labels or ()) for side in (0.0, 1.0))
+    if least < 2 and methods != ["caa"]:
+        raise TaskError(
+            "one positive or one negative text is given; at least two of each are needed, and twenty or more are "
+            'better. With one pair, use methods=["caa"].'
+        )
+
+
 def _contrast(positive: Sequence[Text], negative: Sequence[Text], questions: Sequence[str]) -> LabelledTexts:
     """Return the contrastive texts; without groups if they are not pairs."""
     if questions or len(positive) == len(negative) or not (positive and negative):
@@ -476,6 +507,17 @@ def _usual(X: Matrix, y: Matrix) -> NDArray[np.bool_]:
     return usual if usual[high].any() and usual[low].any() else np.ones(len(X), dtype=bool)
 
 
+def _differences(X: Matrix, y: Matrix, groups: NDArray[np.int64] | None) -> Matrix:
+    """Return positive minus negative state of each pair: in order within each group, or in order without groups."""
+    parts = [np.ones(len(y), dtype=bool)] if groups is None else [groups == group for group in np.unique(groups)]
+    differences = []
+    for part in parts:
+        high, low = X[part & (y > 0)], X[part & (y == 0)]
+        n_pairs = min(len(high), len(low))
+        differences.append(high[:n_pairs] - low[:n_pairs])
+    return np.concatenate(differences)
+
+
 def _direction(method: str, X: Matrix, y: Matrix, groups: NDArray[np.int64] | None) -> Matrix:
     """Return the direction of a method towards the higher class; its norm is the distance between the class means."""
     high, low = X[y > 0], X[y == 0]
@@ -486,9 +528,14 @@ def _direction(method: str, X: Matrix, y: Matrix, groups: NDArray[np.int64] | No
     if method == "caa":
         return np.asarray(difference, dtype=np.float64)
     if method == "repeng":
-        n_pairs = min(len(high), len(low))
-        differences = high[:n_pairs] - low[:n_pairs]
-        _, _, components = np.linalg.svd(differences - differences.mean(axis=0), full_matrices=False)
+        differences = _differences(X, y, groups)
+        _, spread, components = np.linalg.svd(differences - differences.mean(axis=0), full_matrices=False)
+        if spread[0] <= _SMALLEST_SPREAD * np.linalg.norm(differences):
+            raise TaskError(
+                f"method 'repeng' needs two or more pairs whose differences vary; {len(differences)} "
+                f"pair{' is' if len(differences) == 1 else 's with equal differences are'} given. Give more pairs, or "
+                'leave the method out: methods=["caa"].'
+            )
         axis = components[0]
         # the sign for which most pairs rise, as in repeng
         axis = axis if np.mean(differences @ axis > 0.0) >= 0.5 else -axis
@@ -589,7 +636,7 @@ class _Prompts:
         scores = self._judged(texts)
         rises = np.nan_to_num(scores - self.scores)  # an empty text counts as no rise
         empty = float(np.mean([not text.strip() for text in texts]))
-        interval = mean_interval(rises, self.level)
+        interval = _rise_interval(rises, self.level)
         added = nats - self.nats
         broken = not added <= _NATS or repetition - self.repetition > _REPETITION or empty > _EMPTY
         mark = _MARKS[2] if broken else _MARKS[1] if interval.low > 0.0 else _MARKS[0]
@@ -612,6 +659,20 @@ class _Prompts:
         """Return prompts with unsteered and steered text."""
         steered, _, _ = self._generated(replace(change, checksum=""))
         return tuple(zip(map(str, self.prompts), self.texts, steered, strict=True))
+
+
+def _rise_interval(rises: Matrix, level: float) -> Interval:
+    """Return the t interval of a mean; equal rises, which have no spread, get that of one more prompt without a rise.
+
+    A judge that counts words often gives equal rises. Their t interval has width 0, however few they are.
+
+    >>> [round(end, 2) for end in _rise_interval(np.array([1.0, 1.0]), 0.95)]
+    [-0.77, 2.1]
+    >>> _rise_interval(np.array([1.0] * 12), 0.95).low > 0.0
+    True
+    """
+    equal = bool(len(rises)) and not np.ptp(rises)
+    return mean_interval(np.append(rises, 0.0) if equal else rises, level)
 
 
 def _numbers(scores: Any, count: int) -> Matrix:
