@@ -92,6 +92,7 @@ class InterventionResult(Result):
     def summary(self) -> str:
         """The verdict: the strongest probe, the remaining preference, correct answers, and the cost."""
         parts = [line for kind in ("linear", "MLP") if (line := self._probe_line(kind))]
+        parts = parts or ["probes not fitted"]
         measures = {row.measure: row for row in self.rows_found}
         for name, said in (("stereotype, rank correlation", "rank correlation"), ("level", "level")):
             if row := measures.get(name):
