@@ -49,7 +49,8 @@ docs: $(VENV)/.ready-docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
 	@! grep -rlE '<(script|link rel="stylesheet")[^>]+(src|href)="https?:' docs/_build --include='*.html' || (echo 'these pages need the network'; false)
 
-# Every table of docs/ from one command: measures into docs/*.json, then writes the pages; about half an hour on two cores.
+# The tables of docs/, except those of the targets below and of scripts/measure_removers.py: measures into docs/*.json, then
+# writes the pages; about half an hour on two cores.
 # Needs DENSRAY_DATA. The comparison of methods goes on where docs/method_comparison.json ends (hours from nothing), and
 # only with SPACES=FOLDER, which benchmarks/compare_methods.py describes. The page on documents is measured with
 # DOCUMENTS=FOLDER, where vectors are kept; scripts/measure_documents.py names the encoders it needs. The advice to add seeds
@@ -80,7 +81,7 @@ results-concepts: $(VENV)/.ready-dev
 	$(BIN)/python scripts/measure_concepts.py SmolLM2=$(CAUSAL) Gemma=$(SECOND) --encoder $(ENCODER) --data $(SENTENCES) --documents $(CASES) --device $(or $(DEVICE),cpu) --workers $(or $(WORKERS),1)
 	$(BIN)/python scripts/write_results.py
 
-# The whole page from one command.
+# The whole page from one command, except its tables on groups and on the speed of reading, which come from single runs.
 results-language-models: results-states results-concepts
 
 results-states: $(VENV)/.ready-dev

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from densray import Axis, Lexicon, Ratings, Rows, WordSpace, load_space
 from densray._vocabulary import unit_rows
 from densray.axes import end_difference, find_rows, rank_words, words_like_seeds
+from densray.axes._verdict import show_grade
 from densray.metrics import pearson, pearson_interval, spearman
 from densray.rotations import make_rotation
 from densray.rotations._ridge import ridge_direction
@@ -1019,7 +1020,7 @@ def grades_shown(numbers: Record) -> str:
     """Return the agreement by verdict."""
     rows = [
         [
-            row["grade"],
+            show_grade(row["grade"]),
             f"{row['axes']}",
             two(row["median"]),
             f"{two(row['low'])} to {two(row['high'])}",
@@ -1100,7 +1101,10 @@ def robustness_shown(numbers: Record) -> str:
     """Return the spread of the items as a predictor, measured in other ways."""
     methods = ("mean-difference", "ridge", "pair-direction")
     rows = [
-        [f"{row['scales']} ({row['n']})", *(within(row[method], "rho") for method in methods)]
+        [
+            f"{row['scales'].replace('every other', 'every second')} ({row['n']})",
+            *(within(row[method], "rho") for method in methods),
+        ]
         for row in numbers["robustness"]
     ]
     return grid(["scales", *(TITLES[method] for method in methods)], rows)
@@ -1196,10 +1200,10 @@ def findings(numbers: Record) -> str:
         "- **On Grand's scales, ten ratings together with the seed words do better than either alone.** On the items "
         f"that were not rated, the median is {listed(numbers, 'grand', 'ten ratings and seeds')}. With ten ratings "
         f"alone it is {listed(numbers, 'grand', 'ten ratings')}. The median gain over ten ratings alone is "
-        f"{seed_gain} in the four spaces, in the same order. In {sure} it is beyond chance. But we chose how to "
-        "combine seeds and ratings in GoogleNews and GloVe 6B, so the results in these two spaces may be too good. "
-        "Seeds that do not fit their scale can do harm. For formality and complexity (two scales), ten ratings with "
-        f"our seeds reach {listed(numbers, 'style', METHODS[6])}. Ten ratings alone reach "
+        f"{seed_gain} in the four spaces, in the same order. In {sure} the interval lies above 0. But we chose "
+        "how to combine seeds and ratings in GoogleNews and GloVe 6B, so the results in these two spaces may be too "
+        "good. Seeds that do not fit their scale can do harm. For formality and complexity (two scales), ten ratings "
+        f"with our seeds reach {listed(numbers, 'style', METHODS[6])}. Ten ratings alone reach "
         f"{listed(numbers, 'style', 'ten ratings')}.",
         f"- **Hundreds of ratings do better than seed words, and much better where seed words do badly.** On the "
         f"norms the median with hundreds of ratings is {listed(numbers, 'norms', 'hundreds')}. With seed words it is "
@@ -1209,10 +1213,11 @@ def findings(numbers: Record) -> str:
         f"- **The method hardly matters.** If ridge replaces the mean difference, the correlation changes by less than "
         f"{two(apart(numbers, 'ridge'))} on nine scales in ten. If DensRay replaces it, the change is less "
         f"than {two(apart(numbers, 'densray-unit'))}. With pair direction, the change is less than "
-        f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, in either direction. Its median is near 0: "
-        f"{pair_gain} in the four spaces.",
-        "- **For short lists the verdict does not predict whether people agree.** On the scales of Grand that were "
-        "not used for a choice, we correlated three statistics of the axis with its agreement with people. The rank "
+        f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, in either direction. The median change is "
+        f"near 0: {pair_gain} in the four spaces.",
+        "- **For short lists the verdict does not predict whether people agree.** On the scales of Grand that we "
+        "did not use to choose a method, a predictor or seed words, we correlated three statistics of the axis with "
+        "its agreement with people. The rank "
         f"correlation is {within(reliable['grand'], 'rho')} for the reliability, {within(auc['grand'], 'rho')} for "
         f"the held-out AUC, and {within(pair['grand'], 'rho')} for PairDir. (PairDir takes the difference vector of "
         "each pair of seeds, and averages the cosines between these vectors.) Nearly all these lists have three words "
@@ -1221,14 +1226,15 @@ def findings(numbers: Record) -> str:
         f"{within(auc['others'], 'rho')} and {within(pair['others'], 'rho')}: too uncertain to tell.",
         "- **The spread of the rated items along the axis predicts agreement a little.** In the three spaces other "
         f"than SmolLM2, its rank correlation with agreement is {within(all_grand, 'rho')} on Grand and "
-        f"{within(all_others, 'rho')} on the other sets. Without the scales of gender it is "
-        f"{within(no_gender, 'rho')} on Grand and {within(others_no_gender, 'rho')} on the other sets. On every other "
-        f"feature of Grand it is {within(by_name['Grand, every other feature'], 'rho')}. For axes along which the "
-        f"items spread at least {BINS[-2]:g} times as much as along an average dimension, the median agreement is "
-        f"{', '.join(two(row['median']) for row in wide)} in the three spaces. For axes along which they spread less "
-        f"than along an average dimension, it is {', '.join(two(row['median']) for row in narrow)}. In SmolLM2 the "
+        f"{within(all_others, 'rho')} on the other sets. Without the gender scales, it is "
+        f"{within(no_gender, 'rho')} on Grand and {within(others_no_gender, 'rho')} on the other sets. On every second "
+        f"feature of Grand, it is {within(by_name['Grand, every other feature'], 'rho')}. If the items spread along "
+        f"the axis at least {BINS[-2]:g} times as much as along an average dimension, the median agreement is "
+        f"{', '.join(two(row['median']) for row in wide)} in the three spaces. If they spread less than along an "
+        f"average dimension, it is {', '.join(two(row['median']) for row in narrow)}. In SmolLM2 the "
         f"spread predicts nothing ({within(no_meaning, 'rho')}).",
-        f"- **The input embeddings of SmolLM2 need many ratings.** The median is {two(smol['hundreds'])} with hundreds "
+        "- **With the token embeddings of SmolLM2, an axis needs many ratings to agree with people.** The median is "
+        f"{two(smol['hundreds'])} with hundreds "
         f"of ratings on the norms, but {two(smol['ten ratings and seeds'])} with seeds and ten ratings on Grand.",
     ]  # fmt: skip
     headlines = [re.match(r"- \*\*.*?\*\*", line).group() for line in lines]  # type: ignore[union-attr]
@@ -1304,31 +1310,28 @@ def claims_shown(numbers: Record) -> str:
 def verdict_shown(numbers: Record) -> str:
     """Return what the verdict says of people, for the page on trust."""
     total = sum(row["axes"] for row in numbers["grades"])
-    titles = {"unclear": "too few to tell"}
     grades = ", ".join(
-        f"{row['axes']} “{titles.get(row['grade'], row['grade'])}” (median r {two(row['median'])})"
-        for row in numbers["grades"]
+        f"{row['axes']} “{show_grade(row['grade'])}” (median r {two(row['median'])})" for row in numbers["grades"]
     )
     by_name = {row["scales"]: row["mean-difference"] for row in numbers["robustness"]}
     improved = " and ".join(
-        f"{row['better']:.0%} of the axes called “{titles.get(row['grade'], row['grade'])}” "
+        f"{row['better']:.0%} of the axes called “{show_grade(row['grade'])}” "
         f"(median r {two(row['median'])} → {two(row['with_ratings'])})"
         for row in numbers["grades"]
         if row["axes"] >= 10
     )
     return (
-        f"The verdict is about the word lists and not about people. We fitted {total} axes in four spaces from seed "
-        f"words that were published, or written down before anything was scored, and correlated their scores with "
-        f"human ratings (r). The verdicts are {grades}. Nearly all "
-        f"of these lists have only three words per class, too few to tell. Even so, some of the axes agree well "
-        f"with people. Adding ten rated items to the seed words improves {improved}. Of all numbers that we tried, "
-        f"only one predicts agreement with people in most spaces: how widely the rated *items* spread along the axis. "
-        f"In GloVe 6B, GoogleNews and MiniLM, axes on which the items spread more agree better with people in every "
-        f"set of ratings. The rank correlation is {within(by_name['Grand, all'], 'rho')} on the scales of Grand et al. "
-        f"(2022), and {within(by_name['other sets'], 'rho')} on the other sets of ratings ({{doc}}`people`). In the "
-        f"fourth space, the token embeddings of the language model SmolLM2, it is "
-        f"{within(by_name['SmolLM2, all sets'], 'rho')}. The grade does not use this spread, because "
-        f"the grade is computed without the items, and because these intervals are wide."
+        f"The verdict is about the word lists and not about people. We fitted {total} axes in four spaces. Their seed "
+        f"words were published, or written down before anything was scored. We correlated the scores with human "
+        f"ratings (r). The verdicts are {grades}. Nearly all of these lists have only three words per class, which "
+        f"explains the many verdicts “too few to tell”. Even so, some of the axes agree well with people. Adding ten "
+        f"rated items to the seed words improves {improved}. One statistic predicts agreement with people a little: "
+        f"how widely the rated words (*items*) spread along the axis. In GloVe 6B, GoogleNews and MiniLM, a wider "
+        f"spread goes with better agreement. The rank correlation is {within(by_name['Grand, all'], 'rho')} on the "
+        f"scales of Grand et al. (2022), and {within(by_name['other sets'], 'rho')} on the other sets of ratings. "
+        f"Without the gender scales, it is lower ({{doc}}`people`). In the fourth space, the token embeddings of the "
+        f"language model SmolLM2, it is {within(by_name['SmolLM2, all sets'], 'rho')}. The grade does not use this "
+        f"spread, because the grade is computed without the items, and because these intervals are wide."
     )
 
 

@@ -4,7 +4,7 @@
     python scripts/write_results.py --check   change nothing; name the pages that differ from their data
 
 A source is a script with a function ``tables()``, which returns Markdown by name from the data it keeps in ``docs/``;
-the script itself measures. ``make results`` measures all, then writes.
+the script itself measures. ``make results`` and the targets after it in the Makefile measure, then write.
 """
 
 from __future__ import annotations

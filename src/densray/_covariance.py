@@ -223,10 +223,11 @@ def _count(n_axes: int) -> str:
 def choose_directions(rows: Rows, *, random_state: int | None = 0) -> DirectionChoice:
     """Choose how many covariance directions to remove, on rows that the directions were not learned from.
 
-    The rule: among the numbers with which rows keep at least half of their ten nearest neighbours, take the smallest
-    for which the AUC of the strongest probe is within one standard error of the lowest AUC. If no number keeps half of
-    the neighbours, take 1. The numbers tried are 1, 2, 4, 8, … up to half of the dimensions. The standard error is that
-    of the difference of the two AUCs, which are measured on the same rows (DeLong, DeLong & Clarke-Pearson 1988).
+    The rule: consider the numbers of directions for which rows keep at least half of their ten nearest neighbours. Of
+    these, take the smallest for which the AUC of the strongest probe is within one standard error of the lowest such
+    AUC. If no number keeps half of the neighbours, take 1. The numbers tried are 1, 2, 4, 8, … up to half of the
+    dimensions. The standard error is that of the difference of the two AUCs, which are measured on the same rows
+    (DeLong, DeLong & Clarke-Pearson 1988).
 
     The rows are split in half by groups. Directions are learned from one half and tested on the other; then the halves
     are swapped. The strongest probe is the best of three: an RBF support vector machine cross-validated on the unseen

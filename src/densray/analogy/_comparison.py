@@ -101,7 +101,7 @@ def compare_categories(
     ----------
     first, second : AnalogyResult
     at_least : int
-        Least number of usable pairs for a category to count.
+        Minimum number of usable pairs for a category to be counted.
     names : collection of str, optional
         The categories to compare (default: all).
     n_resamples, random_state : int

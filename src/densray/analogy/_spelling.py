@@ -26,7 +26,7 @@ class Spelling(Solver):
 
     Every example gives rules for how its query becomes its answer: which letters change at the start, at the end or
     inside the word. These rules are applied to the query, and the score of a word is the share of the examples whose
-    rules derive it. If no rule gives a word of the vocabulary, words that resemble the form with the most votes come
+    rules derive it. If no derived form is in the vocabulary, words that resemble the form derived most often come
     first. Case is ignored.
 
     What this solver answers correctly can be answered from spelling alone, so compare other solvers with it on

@@ -159,12 +159,13 @@ class Axis:
         method : str or rotation, default="auto"
             Name of a method, or an estimator. A fitted estimator is used without refitting.
         seeds : Rows, optional
-            Words of two classes that name the ends of the scale on which `rows` were rated. (Elsewhere, seeds are the
-            labelled words of any axis.) The axis is then fitted on both by :class:`densray.rotations.SeededRidge`, and
-            `method` must be "auto".
+            Words of two classes that name the ends of the scale on which `rows` were rated. (In other functions,
+            “seeds” are all labelled words of an axis.) The axis is then fitted on both by
+            :class:`densray.rotations.SeededRidge`, and `method` must be "auto".
         n_components : int or None, default=1
-            Number of axes to find. None gives a lossless rotation: the axes that the method finds, completed to a
-            basis.
+            Number of axes to find. None gives as many axes as dimensions: those that the method finds, and further ones
+            orthogonal to them. (:func:`densray.fit_axis` does so by default, because a saved axis may be used to rotate
+            a space.)
         options : AxisOptions, optional
         **choices
             Fields of :class:`densray.axes.AxisOptions` by name, such as ``folds=5``.

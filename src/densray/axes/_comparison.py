@@ -376,7 +376,7 @@ def compare_methods(
     groups : mapping, sequence, "forms", "proposed" or None, default="forms"
         Which seeds are held out together, as for :func:`densray.axes.diagnose`.
     progress : callable, optional
-        Called with the folds done and their number, over all methods.
+        Called with the number of folds done and their total, over all methods.
 
     Examples
     --------

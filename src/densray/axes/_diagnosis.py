@@ -140,7 +140,7 @@ class Diagnosis(Result):
         Number of rows of a large table that the axis was fitted on. All results come from a random sample of `n_seeds`
         of them.
     error_note : str
-        A sentence, if the standard errors of the method are known to be wrong or were not checked; else empty.
+        A warning if the standard errors of the method are known to be wrong or were not checked; otherwise empty.
     axis : Axis
         The axis itself.
     """

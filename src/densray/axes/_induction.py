@@ -52,7 +52,7 @@ class Induction(Result):
         The labels of the seeds.
     verdict : Verdict or None
         How far the axis can be trusted: the grade of :func:`densray.axes.diagnose`, without its search for seeds that
-        contradict the rest. None if the axis was saved without errors.
+        contradict the rest. None if the axis was saved without standard errors.
     even_odds : float or None
         The score at which the probability is one half. Neutral words have this score, which is not 0.
     citation : Citation or None

@@ -60,10 +60,10 @@ class MeanScores(Result):
     ordered : str or None
         A column among them that has an order, such as the year.
     rows : list of dict
-        Each group: the values of the columns, ``documents``, ``draws`` (documents, or sets of them that belong
-        together), ``mean``, ``difference`` (the mean minus the mean of all documents) with its interval
-        ``difference_low`` to ``difference_high``, and the standard errors ``from_documents`` and ``from_axis`` of the
-        difference.
+        Each group: the values of the columns, ``documents``, ``draws`` (independent units: documents, or sets of
+        documents that belong together), ``mean``, ``difference`` (the mean minus the mean of all documents) with its
+        interval ``difference_low`` to ``difference_high``, and the standard errors ``from_documents`` and ``from_axis``
+        of the difference.
     overall : float
         Mean score of all documents in the groups.
     n_skipped : int
@@ -71,12 +71,12 @@ class MeanScores(Result):
     n_fitted : int
         Documents that the axis was fitted on; they count with their held-out scores.
     n_unsure : int
-        Documents that could be rounded copies of documents that the axis was fitted on, or only resemble them. They
+        Documents that are nearly the same as a training document: perhaps rounded copies, perhaps only similar. They
         count with their own scores.
     axis_verdict : str
         The verdict on the axis; empty if there is none.
     axis_grade : str or None
-        The grade of the axis: good, fair, weak, none or unclear.
+        The grade of the axis: good, fair, weak, none or unclear (“too few to tell”).
     orientation : str
         Which end of the axis is high.
     """
@@ -176,7 +176,7 @@ def mean_scores(
     Parameters
     ----------
     axis : Axis
-        An axis with standard errors: fitted on rows, or saved with them.
+        An axis with standard errors: one fitted on rows, or one saved with standard errors.
     table : VectorTable
     by : sequence of str
         Columns whose values define the groups.

@@ -173,15 +173,15 @@ def compare_spaces(
 ) -> SpaceComparison:
     r"""Find the words that moved along an axis from one space to another: decades, domains, models, languages.
 
-    With the axes :math:`w, w'` of the two spaces, a word x, x' has the standardised scores z, z' (over the compared
-    words). To first order, the seeds change z by
+    Let :math:`w, w'` be the axes of the two spaces. A word with the vectors x, x' has the scores z, z', standardised
+    over the compared words. To first order, the seeds change z by
 
     .. math:: (x - c)^\top(\delta - (b^\top\delta) w) / s
 
     with the error δ of the axis, the mean c of the words, the standard deviation s of their scores and the slope b of
     vectors on scores. The jackknife gives δ. If both axes have the same seeds, each seed is left out of both at once.
-    How much corpora and training move other words is estimated from the middle half of the differences among words of
-    similar frequency, after subtracting the error from the seeds.
+    Words also move by chance, because corpora and training differ. This is estimated from the middle half of the
+    differences among words of similar frequency, after subtracting the part that is due to the seeds.
 
     Parameters
     ----------

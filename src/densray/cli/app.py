@@ -135,13 +135,14 @@ _ANALOGIES = {
     ),
     "table5": (
         "Analogies by category, cosines after removal",
-        "Compare analogy results by category with the published values. Cosines are those after the axis of each "
-        "category is removed.",
+        "Compare analogy results by category with the published values. The cosines are measured after the axis of "
+        "each category is removed.",
         "table5 --json",
     ),
     "table6": (
         "Analogies by category, cosines in the original space",
-        "Compare analogy results by category with the published values. Cosines are those in the original space.",
+        "Compare analogy results by category with the published values. The cosines are measured in the original "
+        "space.",
         "table6 --json",
     ),
 }
@@ -174,7 +175,7 @@ _add_group("model", "Read, compare, change and steer language models", _MODEL, p
 _add_group("data", "List and fetch data sets", _DATA, panel="Data")
 _add_group(
     "reproduce",
-    "Recompute the paper's figures and tables, and compare the tables with the published ones",
+    "Recompute the figures and tables of the DensRay paper, and compare the tables with the published ones",
     _REPRODUCE,
     panel="Data",
 )

@@ -83,7 +83,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A file of items rated by people. The axis is fitted to them and to the LEXICON, the two ends.",
+            help="A file of items rated by people. The axis is fitted to them and to the LEXICON, which names the two "
+            "ends.",
         ),
     ] = None,
     encoder: Encoder = None,
@@ -93,8 +94,8 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Number of axes to save. The first is the concept. The others only complete the coordinate system "
-            "that densray rotate needs. Default: all.",
+            help="Number of axes to save. The first is the concept, and scores use only this one. The others are the "
+            "further dimensions for densray rotate and densray erase --n-axes. Default: all.",
         ),
     ] = None,
     judge: Annotated[
@@ -111,8 +112,8 @@ def fit(
     """Find the axis of labelled words or documents, save it, and report how far it can be trusted.
 
     For words, give a space and a LEXICON. For documents, give a table and --label-column. With more than two classes,
-    each class gets its own axis. To fit an axis on words and later score documents, give the table and a LEXICON: the
-    words are then encoded as the documents were (--encoder, if the table does not record its encoder).
+    each class gets its own axis. To fit an axis on words and later score documents, give the table and a LEXICON. The
+    words are encoded with the encoder recorded in the table, or with --encoder.
 
     With --ratings, the words define the two ends of a scale, and a few items rated by people adjust the axis.
 
@@ -193,9 +194,9 @@ def diagnose(
 ) -> None:
     """Report how far an axis can be trusted, and which labelled words or documents contradict it.
 
-    For words, give a space and a LEXICON. For documents, give a table and --label-column. If an axis is fitted on words
-    but will score documents, check it with a table and a LEXICON (and --encoder, if the table does not record its
-    encoder).
+    For words, give a space and a LEXICON. For documents, give a table and --label-column. To check an axis of
+    words that will score documents, give a table and a LEXICON. The words are encoded with the encoder recorded in the
+    table, or with --encoder.
 
     Example: densray diagnose googlenews-26k gender --method densray-unit
     """
@@ -258,11 +259,11 @@ def induce(
 ) -> None:
     """Score every word of a space, and write the scores to a file (.csv, .tsv, .parquet).
 
-    The file has score, rank, percentile, probability and standard error of each word. Words unlike the seeds have no
-    probability.
+    The file has score, rank, percentile, probability, likeness to the seeds (like_seeds) and standard error of each
+    word, and the labels of given words. Words unlike the seeds have no probability.
 
-    Given labelled words, the command fits their axis first. An AXIS saved by densray fit already contains its standard
-    errors, so options that control the fit cannot be combined with it.
+    Given labelled words, the command fits their axis first. A saved AXIS is already fitted, so options that control the
+    fit cannot be combined with it.
 
     A score is the coordinate on the axis. A score of 0 is not neutral. The output states the even-odds score: a word
     with this score is equally likely to belong to either end.

@@ -200,8 +200,8 @@ def explore(
 
     The page is served on 127.0.0.1 only and works offline. Press Ctrl-C to stop it. A file is treated as a table of
     documents if it contains duplicate texts, if most of its texts have several words, or if you give an option for
-    tables, such as --label-column. A folder written by densray model read opens on the Layers page, together with the
-    bundled space.
+    tables, such as --label-column. A folder of hidden states (from `densray model read`) opens on the
+    Layers page, together with the bundled space.
 
     Example: densray explore googlenews-26k --port 8600
     """

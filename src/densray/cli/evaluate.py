@@ -109,7 +109,7 @@ def evaluate_lexicon(
 ) -> None:
     """Train each method on part of a lexicon, and measure how well it ranks the other words.
 
-    With several lexicons, the macro mean is also reported.
+    With several lexicons, their unweighted mean (“macro mean”) is also reported.
 
     Example: densray evaluate lexicon googlenews-26k hu-liu --methods densray-unit,svm,ridge
     """
@@ -336,15 +336,15 @@ def evaluate_analogy(
     rotation: Annotated[
         str | None,
         typer.Option(
-            metavar="METHOD", help="For intcos and intrank: method that finds the axis, as --method elsewhere."
+            metavar="METHOD", help="For intcos and intrank: method that finds the axis (--method in other commands)."
         ),
     ] = None,
     protocol: Annotated[
         str,
         typer.Option(
             metavar="user|paper",
-            help="Pairs that a solver learns from for each question. user: all other pairs, as in normal use. "
-            "paper: only pairs that share no word with the question.",
+            help="Which pairs a solver learns from before it answers a question. user: all other pairs, as in normal "
+            "use. paper: only pairs that share no word with the question.",
         ),
     ] = "user",
     categories: Annotated[
@@ -359,15 +359,15 @@ def evaluate_analogy(
         ),
     ] = False,
     k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Number of answers to keep per question.")] = 10,
-    predictions: Annotated[bool, typer.Option("--predictions", help="Like --full, and list every question.")] = False,
+    predictions: Annotated[bool, typer.Option("--predictions", help="As --full, with every question listed.")] = False,
     full: Annotated[
         bool, typer.Option("--full", help="Like --json, and add all measures, skipped pairs and provenance.")
     ] = False,
 ) -> None:
     """Measure how many analogies a solver answers correctly. Each pair is left out of training while it is tested.
 
-    --json prints a summary: the solver, its mean precision (micro and macro), and pairs and precision per category.
-    --full prints all measures as JSON.
+    --json prints a summary: the solver, its mean precision (over pairs and over categories), and for each category the
+    number of pairs and the precision. --full prints all measures as JSON.
 
     Example: densray evaluate analogy googlenews-26k --set google --solver lrcos
     """

@@ -48,8 +48,8 @@ NoChat: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--no-chat",
-        help="With --generate: continue the prompts as plain text. By default they are user messages if the tokenizer "
-        "has a chat template.",
+        help="With --generate: continue the prompts as plain text, even if the tokenizer has a chat template. Default: "
+        "send them as user messages in this case.",
     ),
 ]
 
@@ -118,8 +118,8 @@ class Learned:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Ordinary text that should change as little as possible: a few hundred sentence beginnings, one per "
-            "line. Default: 500 short texts that the model writes. Required with --high and --low.",
+            help="Ordinary text whose hidden states should change as little as possible: a few hundred sentence "
+            "beginnings, one per line. Default: 500 short texts that the model writes. Required with --high and --low.",
         ),
     ] = None
     preserve: Annotated[
@@ -127,7 +127,7 @@ class Learned:
         typer.Option(
             metavar="FILE",
             help="With --high and --low: prompts of two classes (label 1: the --high word is correct, 0: the --low "
-            "word). The difference between the hidden states of the two classes is left unchanged.",
+            "word). The difference between the mean hidden states of the two classes is left unchanged.",
         ),
     ] = None
     template_column: Annotated[
@@ -206,7 +206,8 @@ class Judged(ContinuationWords):
     texts: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Held-out texts, for perplexity and the divergence between next-token distributions."
+            metavar="FILE",
+            help="Held-out texts, to measure perplexity and how much the predicted next tokens change (divergence).",
         ),
     ] = None
     prompts: Annotated[
@@ -329,9 +330,9 @@ def remove(
     """Remove a concept, or a preference for one word over another, from a model while it runs, and test the removal.
 
     The removal is learned layer by layer: at each layer, the removals at all earlier layers are already applied. About
-    a quarter of the texts is held out; texts of one group stay together. On the held-out texts, the command reports how
-    well newly fitted probes still detect the concept, and the perplexity. A saved removal is tested on the files that
-    you give (--texts, --prompts …).
+    a quarter of the texts is held out; texts of one group stay together. On the held-out texts, the command reports the
+    perplexity, and how well newly fitted classifiers (probes) still detect the concept. A saved removal is tested on
+    the files that you give (--texts, --prompts …).
 
     Example: densray model remove SmolLM2-135M.gguf sentences.csv -o gender.safetensors
     """
@@ -392,7 +393,7 @@ def steer(
         typer.Argument(
             metavar="TEXTS|FILE",
             help="A table of contrastive texts, or a saved steering vector. The table has the columns positive and "
-            "negative, or text and label. If positive and negative describe personas, it also has the column question.",
+            "negative, or text and label. If the texts describe personas, it also needs the column question.",
         ),
     ],
     judged: SteeringJudge,
@@ -415,7 +416,8 @@ def steer(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Tokens to change: all, last (the last token of the prompt) or generated. Default: all, or as saved.",
+            help="Tokens to change: all (except the first), last (the last token of the prompt) or generated. Default: "
+            "all, or as saved.",
         ),
     ] = None,
     strengths: Annotated[
@@ -435,10 +437,10 @@ def steer(
     """Steer a model towards one of two kinds of text.
 
     The command scores the text that the model generates, and chooses method, layer and strength on half of the prompts.
-    It reports the choice on the other half, and compares it with the other methods and a random direction. If the
-    effect is not clear there, nothing is chosen and no file is written. The judge
-    that scores the text either counts words (--high, --low) or is a sentence encoder (--encoder). A saved steering
-    vector is applied to the prompts that you give with --generate.
+    On the other half, it reports the effect of this setting, next to the other methods and a random direction. If the
+    effect is not clear there, nothing is chosen and no file is written. The judge that scores the text either counts
+    words (--high, --low) or is a sentence encoder (--encoder). A saved steering vector is applied to the prompts that
+    you give with --generate.
 
     Example: densray model steer SmolLM2-135M.gguf moods.csv --prompts openings.txt --encoder MiniLM -o mood.safetensors
     """

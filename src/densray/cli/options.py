@@ -77,8 +77,8 @@ Case: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--any-case/--match-case",
-        help="If the space has a word only in other capitalisations: --any-case uses the first match, --match-case "
-        "uses none. Default: use the match if there is exactly one.",
+        help="How to look up a word that the space has only in other capitalisations. --any-case: use the first match. "
+        "--match-case: count it as missing. Default: use the match if there is exactly one.",
         show_default=False,
     ),
 ]
@@ -93,8 +93,9 @@ WordGroups: TypeAlias = Annotated[
     typer.Option(
         "--groups",
         metavar="CHOICE",
-        help="Words to hold out together. forms: inflected forms of one word. proposed: also the two words of a pair, "
-        "repeated words or texts, equal vectors, and texts that differ in one word. none: each word alone.",
+        help="Words to hold out together. forms: inflected forms of one word. proposed: the same, and also the two "
+        "words of a pair, repeated words or texts, equal vectors, and texts that differ in one word. none: each word "
+        "alone, unless there is a group column.",
         callback=lambda name: None if name == "none" else name,
     ),
 ]
@@ -118,7 +119,7 @@ class LexiconOptions:
         str | None,
         typer.Option(
             metavar="LOW,HIGH",
-            help="Names of the two ends, the low end first. If the label column holds names, give the two names in it.",
+            help="Names of the two ends, the low end first. If the label column holds names, they must be these two.",
         ),
     ] = None
     word_column: Annotated[
@@ -330,14 +331,19 @@ class AxisFlags:
         bool | None,
         typer.Option(
             "--clip-labels/--keep-labels",
-            help="Set extreme numeric labels to the nearest ordinary label. Default: only with --method auto.",
+            help="Set outlying numeric labels to the nearest label that is not outlying. Default: only with --method "
+            "auto.",
             show_default=False,
         ),
     ] = None
     folds: Folds = 10
     n_resamples: Annotated[
         int | None,
-        typer.Option(min=2, metavar="N", help="Refits for standard errors, if a method has no formula (default: 50)."),
+        typer.Option(
+            min=2,
+            metavar="N",
+            help="Number of refits for the standard errors of methods that have no formula for them. Default: 50.",
+        ),
     ] = None
     random_state: RandomState = 0
 

@@ -164,7 +164,7 @@ def table1(
     methods: Methods = None,
     random_state: RandomState = 0,
 ) -> None:
-    """Compare Kendall's τ of lexicon induction with the published values, for each numbered line of the table.
+    """Compare Kendall's τ of lexicon induction with the published values, for each row of table 1.
 
     If the vectors for a line are missing, a note says where to get them. By default, EN uses the bundled part of
     GoogleNews.

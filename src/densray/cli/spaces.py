@@ -247,12 +247,18 @@ def erase(
             "--n-axes",
             min=1,
             metavar="N",
-            help="For a saved axis: number of its axes to remove, from the first (the concept) on.",
+            help="For a file saved by densray fit: how many of its axes to remove, starting with the first (the "
+            "concept). Default: 1.",
         ),
     ] = None,
     keep: Annotated[
         str | None,
-        typer.Option("--keep", metavar="WORDS", help="Words to leave unchanged: a file, or a comma-separated list."),
+        typer.Option(
+            "--keep",
+            metavar="WORDS",
+            help="Words that keep the concept: a file, or a comma-separated list. Only their length may change, if "
+            "all vectors are scaled to unit length.",
+        ),
     ] = None,
     keep_column: Annotated[
         str | None,
@@ -272,7 +278,13 @@ def erase(
     random_state: RandomState = 0,
     format: Format = None,
     limit: Limit = None,
-    normalize: Normalize = False,
+    normalize: Annotated[
+        bool,
+        typer.Option(
+            "--normalize",
+            help="Scale vectors to unit length first. leace and double-hard do so in any case.",
+        ),
+    ] = False,
     any_space: Annotated[
         bool, typer.Option("--any-space", help="Accept an axis or erasure that was fitted on another space.")
     ] = False,
@@ -289,8 +301,8 @@ def erase(
     For words, give a space and a LEXICON. For documents, give a table and one or more columns (--label-column,
     comma-separated), or a table and a saved erasure. Only the vectors change. All other columns stay the same.
 
-    Compared with the default, --remover covariance-difference hides more from nonlinear models, but words lose more of
-    their nearest neighbours. It chooses its number of axes itself.
+    Compared with leace (the default), --remover covariance-difference hides the concept better from nonlinear models,
+    but words lose more of their nearest neighbours. It chooses its number of axes itself.
 
     Example: densray erase vectors.bin hu-liu -o neutral.bin
     """

@@ -125,8 +125,8 @@ def embed(
 ) -> None:
     """Add a column of vectors to a table of texts. All other columns stay the same.
 
-    The encoder's own pooling and normalisation are used. Nothing is downloaded. To resume an interrupted run, give the
-    same command again.
+    Vectors are computed with the encoder's own settings (pooling and normalisation). Nothing is downloaded. To resume
+    an interrupted run, give the same command again.
 
     Example: densray embed all-MiniLM-L6-v2 texts.csv -o docs.parquet --text-column text
     """
@@ -195,8 +195,8 @@ def read(
         str,
         typer.Option(
             metavar="auto|yes|no",
-            help="Whether to add a first token (BOS) if the tokenizer does not. auto: if the model "
-            "then predicts better.",
+            help="Whether to add a first token (BOS) if the tokenizer does not. auto: add it if the model predicts "
+            "better with it.",
         ),
     ] = "auto",
     controls: Annotated[
@@ -204,19 +204,19 @@ def read(
         typer.Option(
             "--controls/--no-controls",
             show_default=False,
-            help="Also read an untrained copy of the model (twice the time), or no controls at all. Default: only the "
-            "token embeddings, which cost almost nothing.",
+            help="--controls: also read an untrained copy of the model (twice the time). --no-controls: read no "
+            "controls. Default: only the token embeddings, which cost almost nothing.",
         ),
     ] = None,
     truncate: Annotated[
         bool, typer.Option("--truncate", help="Truncate texts that are longer than the context.")
     ] = False,
 ) -> None:
-    """Read the hidden states of texts after every layer of a model, and write them to memory-mappable files.
+    """Read the hidden states of texts after every layer of a model, and write them to files that can exceed memory.
 
     Labels and groups of a table are stored with the states. To resume an interrupted run, give the same command again.
-    For a sentence encoder, only its final output is read, unless --layers or --pool is given. The token
-    embeddings are a control: they show how much the words of a text reveal before the first block.
+    For a sentence encoder, only its final output is read, unless --layers or --pool is given. The token embeddings, the
+    input of the first layer, are stored as a control: they show how well labels can be detected from the words alone.
 
     Example: densray model read SmolLM2-135M.gguf sentences.csv -o states
     """

@@ -34,9 +34,9 @@ MISSING_PAGE = "page"
 class Guard:
     """Rejects requests that another site could have sent, and forbids browsers to load anything from outside.
 
-    A page of another site cannot forge its ``Origin``, and a foreign host name for this machine (DNS rebinding)
-    shows in ``Host``: both must be the address of the explorer. No page may frame it, and the policy sent with
-    every response prevents the browser from loading anything from elsewhere.
+    Requests are accepted only if both ``Origin`` and ``Host`` are the address of the explorer. Other sites cannot forge
+    the first, and DNS rebinding shows in the second. No page may frame it, and the policy sent with every response
+    prevents the browser from loading anything from elsewhere.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class Guard:
     port : int
         The port of the explorer.
     pages : sequence of str, optional
-        The pages by name. The first has no name in its address: a request with its name is redirected there; so are
-        requests with unknown names, which it receives as `MISSING_PAGE`.
+        The pages by name. The first page is served at the root. Requests for its name, or for an unknown name, are
+        redirected to the root, which receives an unknown name as `MISSING_PAGE`.
     documentation : ASGI application, optional
         Serves the built documentation under its own path.
     """

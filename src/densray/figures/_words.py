@@ -124,7 +124,7 @@ def ranked_words(
 
 
 def moved_words(rows: Any, *, n_words: int = 12, own: Sequence[Record] = (), title: str = "") -> Any:
-    """Return the words that moved most along an axis from one space to another: the change of each, with bars.
+    """Return a chart of the words that moved most along an axis between two spaces: changes with error bars.
 
     Parameters
     ----------

@@ -105,16 +105,16 @@ class Source:
     ----------
     path : Path
     file : file
-        The file itself, opened once. Readers with their own access use this handle, which stays the same file
-        even if another one replaces it.
+        The file itself, opened once. Readers that open the file themselves use this handle. It refers to the same file
+        even if another file takes its path.
     compression : str or None
         "gzip", "bzip2", "zstd", "zip" or None.
     size : int or None
-        Number of bytes, if it is known without reading them: for a plain file.
+        Number of bytes; None for a compressed file.
     offset : int
         Number of decompressed bytes read so far.
     owns_file : bool
-        Whether the file is closed with the source; members of an archive leave it open for each other.
+        Whether closing the source closes the file. False for members of an archive, which share it.
     """
 
     def __init__(self, path: Path, file: IO[bytes], stream: IO[bytes], *, compression: str | None) -> None:

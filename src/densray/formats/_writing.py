@@ -78,8 +78,8 @@ def rewrite(
     """Convert a file to another format, with an optional change of each block, and return the new path.
 
     Only one block and the vocabulary are in memory, so that three million words can be converted, rotated or
-    erased on a small machine. If the source does not declare its number of rows (GloVe, or with `words`),
-    it is read twice.
+    erased on a small machine. The source is read twice if its number of rows is not known beforehand (GloVe files, or
+    if `words` is given).
 
     Parameters
     ----------

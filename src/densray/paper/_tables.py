@@ -50,7 +50,7 @@ def reproduce_analogies(
     progress: Progress | None = None,
     journal: Journal | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the cells of a published table computed on a space, with covered pairs and the paper's number.
+    """Recompute a published table on a space: for each cell our number, the paper's, and the pairs that are covered.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def reproduce_analogies(
     -------
     list of dict
         ``{block, category, column, pairs, pairs_total, ours, paper, difference}`` in the order of the paper; ``ours``
-        is None if fewer than two pairs of a category are in the space. A group line is a mean over pairs. As in the
-        paper, the macro lines treat the group and micro lines as categories (see `densray.paper.published`).
+        is None if fewer than two pairs of a category are in the space. A group row is a mean over pairs. As in the
+        paper, the macro rows count the group and micro rows as categories (see `densray.paper.published`).
     """
     reference = published(table)
     names = list(dict.fromkeys(row["column"] for row in reference if row["column"] not in _COSINES))

@@ -61,8 +61,8 @@ class AdditiveRotation(Rotation):
     def partial_fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
         """Add one block of rows and update the axes; any split of the rows into blocks gives the same axes.
 
-        A block may contain a single label; the axes exist once two labels were seen. A third label turns classes into
-        scores, as in `fit`.
+        A block may contain a single label; the axes exist once two labels were seen. With three or more distinct
+        labels, labels are treated as scores, as in `fit`.
 
         Parameters
         ----------

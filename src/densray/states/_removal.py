@@ -163,32 +163,33 @@ def remove_preference(
     It fits LEACE with the model's own log odds as labels. Layers are learned in order, each from the model with the
     removals at earlier layers already applied. The covariance gives ordinary text as much weight as the prompts, so
     that ordinary text changes as little as possible (:doc:`/language-models` reports the cost). Finally a constant
-    shift at the last changed layer brings the mean log odds to 0; with `preserve`, the mean over the two preserved
-    classes.
+    shift at the last changed layer brings the mean log odds to 0: the mean over the prompts, or, with `preserve`, over
+    the two preserved classes.
 
     Parameters
     ----------
     model, tokenizer
         A Hugging Face causal language model and its tokenizer.
     preference : Continuations
-        Prompts and the two continuations. Their known numbers are not used. A quarter of the prompts is held out for
-        the report, by whole groups.
+        Prompts and the two continuations. The numbers attached to them (`known`) are not used. A quarter of the prompts
+        is held out for the report, by whole groups.
     texts : sequence of str
         Ordinary text, a few hundred sentence beginnings; the state of the last token of each is used.
     templates : sequence, optional
         The template of each prompt. The mean log odds of each template are subtracted.
     preserve : LabelledTexts, optional
-        Prompts of two classes whose distance is left unchanged, so that the model keeps giving the correct answer (*The
-        king said that*, *The queen said that*). A label is the correct continuation (*he*), or a number: the higher
-        number marks prompts for which the high continuation is correct.
+        Prompts of two classes (*The king said that*, *The queen said that*). The difference between the mean hidden
+        states of the two classes is left unchanged, so that the model keeps giving the correct answers. A label is the
+        correct continuation (*he*), or a number: the higher number marks prompts for which the high continuation is
+        correct.
     layers : sequence of int, optional
         Default: every fourth layer of the upper half, without the last.
     strength : float, default=1
     tests : InterventionTests, optional
-        The measures of the report. Default, on the held-out quarter: the odds compared with those of the unchanged
-        model, correct answers to the preserved prompts, linear and MLP probes refitted at every layer from the first
-        changed one to the last of the model (at most 12, if no more are changed), and the perplexity. Tests without a
-        `probe` get these probes, too. If a `probe` is given, or ``probe_layers=()``, no prompt is held out.
+        The measures of the report. Default, on the held-out quarter: the log odds before and after, correct answers to
+        the preserved prompts, the perplexity, and linear and MLP probes at every layer from the first changed one on
+        (at most 12 layers, unless more are changed). Tests without a `probe` get these probes, too. If a `probe` is
+        given, or ``probe_layers=()``, no prompt is held out.
     name : str
         Name of the concept.
     random_state : int, default=0

@@ -192,14 +192,15 @@ def axis_errors(
 
 
 def find_seed_angle(tangent: Matrix, level: float = 0.95) -> SeedAngle:
-    r"""Return the seed angle of an axis from its deviations orthogonal to it, one row per left-out group.
+    r"""Return the seed angle of an axis, given the orthogonal jackknife deviations (one row per left-out group).
 
     An axis :math:`w = \mu + \varepsilon` lies at the angle θ to μ with
     :math:`\sin^2\theta = |\varepsilon_\perp|^2 / |w|^2`, :math:`\varepsilon_\perp` orthogonal to μ. The mean of
     :math:`|\varepsilon_\perp|^2` is the trace of the error covariance Σ, and it is distributed approximately like a sum
     of :math:`\nu = (\operatorname{tr}\Sigma)^2 / \operatorname{tr}\Sigma^2` squares (Satterthwaite 1946). Since the
-    trace is estimated from n rows, the quantile is one of F. :math:`\operatorname{tr}\Sigma^2` is estimated from
-    products of *different* rows, so that it is not inflated for few rows in many dimensions (Bai & Saranadasa 1996).
+    trace is estimated from n rows, the quantile of an F distribution is used. :math:`\operatorname{tr}\Sigma^2` is
+    estimated from products of *different* rows, so that it is not inflated for few rows in many dimensions (Bai &
+    Saranadasa 1996).
     """
     from scipy.stats import f as f_distribution
 
