@@ -141,6 +141,19 @@ def test_equal_cosines_come_in_the_order_of_rows() -> None:
     assert [word for word, _ in space.neighbors("q", k=3)] == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("block_rows", [7, 16_384])
+def test_of_equal_cosines_the_first_rows_are_chosen(block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("densray._vocabulary.BLOCK_ROWS", block_rows)
+    vectors = np.zeros((300, 2))
+    vectors[:, 0] = [1, 4, 2, 8, 16] * 60  # powers of two: all cosines are exactly 1, but for three words
+    vectors[[0, 150, 299]] = [[1, 1], [0, 1], [0, 0]]
+    space = WordSpace([f"w{row}" for row in range(300)], vectors)
+    assert [word for word, _ in space.neighbors("w1", k=5)] == ["w2", "w3", "w4", "w5", "w6"]
+    assert [word for word, _ in space.neighbors("w299", k=3)] == ["w0", "w1", "w2"]
+    rows, _ = space.neighbor_rows(["w150", "w9"], k=4)
+    assert rows.tolist() == [[0, 1, 2, 3], [1, 2, 3, 4]]
+
+
 def test_a_vector_query_may_answer_with_every_word(space: WordSpace) -> None:
     assert space.neighbors(space["w9"], k=1)[0][0] == "w9"
 

@@ -384,8 +384,14 @@ def _nearest(
 
 
 def _highest(values: NDArray[np.float32], k: int) -> NDArray[np.intp]:
-    """Return the positions of the k highest values of each row, unordered."""
+    """Return the positions of the k highest values of each row, in ascending order; of equal values, the first."""
     width = values.shape[1]
     if width <= k:
         return np.broadcast_to(np.arange(width), values.shape)
-    return np.argpartition(values, width - k, axis=1)[:, width - k :]
+    best = np.argpartition(values, width - k, axis=1)[:, width - k :]
+    cut = np.take_along_axis(values, best, axis=1).min(axis=1)
+    tied = np.count_nonzero(values >= cut[:, None], axis=1) > k
+    for row in np.flatnonzero(tied).tolist():
+        above, at_cut = np.flatnonzero(values[row] > cut[row]), np.flatnonzero(values[row] == cut[row])
+        best[row] = np.append(above, at_cut[: k - len(above)])
+    return np.sort(best, axis=1)
