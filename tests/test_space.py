@@ -78,6 +78,16 @@ def test_locate_without_case_takes_exact_first_then_first_in_vocabulary(space: W
     assert space.locate(wanted).tolist() == [2, -1, -1, -1]
 
 
+def test_the_row_of_a_missing_word_has_no_vector() -> None:
+    space = WordSpace(["a", "b", "c"], np.eye(3))
+    with pytest.raises(SpaceError, match=r"row -1 .*place 1 of 2.*rows 0 to 2.* missing word"):
+        space.vectors_at(space.locate(["a", "nope"]))
+    with pytest.raises(SpaceError, match=r"row 99 .*rows 0 to 2\. Give"):
+        space.vectors_at([99])
+    np.testing.assert_array_equal(space.vectors_at(space.locate(["c", "a"])), np.eye(3)[[2, 0]])
+    assert space.vectors_at([]).shape == (0, 3)
+
+
 def test_membership_length_and_iteration_follow_the_words(space: WordSpace) -> None:
     assert "berlin" in space
     assert "bErlin" not in space

@@ -214,9 +214,20 @@ class WordSpace:
     def vectors_at(self, rows: NDArray[np.int64] | Sequence[int]) -> NDArray[np.float32]:
         """Return the vectors of some rows; those of a mapped file are checked to be finite.
 
+        A negative number, such as the -1 of `locate` for a missing word, raises an error.
+
         >>> WordSpace(["good", "bad"], [[1, 0], [0, 1]]).vectors_at([1]).tolist()
         [[0.0, 1.0]]
         """
+        numbers = np.asarray(rows)
+        if numbers.dtype.kind in "iu" and ((numbers < 0) | (numbers >= len(self))).any():
+            place = int(((numbers < 0) | (numbers >= len(self))).argmax())
+            number = int(numbers.flat[place])
+            missing = " locate returns -1 for a missing word: leave such words out." if number == -1 else ""
+            raise SpaceError(
+                f"row {number} is given (place {place} of {numbers.size}); '{self.name}' has the rows 0 to "
+                f"{len(self) - 1}.{missing or ' Give numbers of rows.'}"
+            )
         return self._checked(self._vectors[rows], rows)
 
     def locate(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
