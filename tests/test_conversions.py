@@ -215,11 +215,23 @@ def test_columns_next_to_numbered_ones_are_not_dimensions(prefix: str, other: st
             WordSpace.from_frame(kind({"word": ["good", "bad"], other: [7, 8], **numbered}))
 
 
-def test_columns_without_numbers_are_all_dimensions() -> None:
-    import polars
-
-    frame = polars.DataFrame({"word": ["good", "bad"], "height": [1.0, 2.0], "width": [3.0, 4.0]})
-    assert WordSpace.from_frame(frame).width == 2
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_without_numbers_are_dimensions_only_if_they_are_named(library: str) -> None:
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"word": ["good", "bad"], "count": [1000, 20], "x": [1.0, 2.0], "y": [3.0, 4.0]})
+    with pytest.raises(SpaceError, match=r"columns 'count', 'x', 'y' next to the words.*vector_column="):
+        WordSpace.from_frame(frame)
+    assert WordSpace.from_frame(frame, vector_column=["x", "y"])["bad"].tolist() == [2.0, 4.0]
+    with pytest.raises(SpaceError, match="no column 'z'"):
+        WordSpace.from_frame(frame, vector_column=["x", "z"])
+    years = frames.DataFrame({"word": ["good", "bad"], "1990": [7, 8], "1991": [7, 8]})
+    with pytest.raises(SpaceError, match="'1990', '1991'"):
+        WordSpace.from_frame(years)
+    with pytest.raises(SpaceError, match="no column of vectors"):
+        WordSpace.from_frame(frame[["word"]])
+    count = frames.DataFrame({"word": ["good", "bad"], "count": [7, 8]})
+    with pytest.raises(SpaceError, match="'count'"):
+        WordSpace.from_frame(count)
 
 
 def test_gensim_round_trip_gives_the_same_neighbours() -> None:

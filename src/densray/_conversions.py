@@ -80,8 +80,8 @@ def _as_frame(given: Any) -> Any:
         raise SpaceError(f"the {type(given).__name__} cannot be read as a table ({shorten(error)}).") from error
 
 
-def from_frame(frame: Any, *, word_column: str, vector_column: str | None) -> WordsAndVectors:
-    """Return the words of a frame or table, and their vectors: one column of lists, or the other columns."""
+def from_frame(frame: Any, *, word_column: str, vector_column: str | Sequence[str] | None) -> WordsAndVectors:
+    """Return the words of a frame or table, and their vectors: one column of lists, or numbered or named columns."""
     frame = _as_frame(frame)
     columns = {str(column): column for column in frame.columns}
     if len(columns) < len(frame.columns):
@@ -110,8 +110,12 @@ def from_frame(frame: Any, *, word_column: str, vector_column: str | None) -> Wo
         if not lists:
             return words, frame[_in_order(others)].to_numpy()
         vector_column = str(lists[0])
-    if vector_column not in columns:
-        raise SpaceError(f"The frame has no column '{vector_column}' (it has {name_some(columns)}).")
+    wanted = [vector_column] if isinstance(vector_column, str) else [str(name) for name in vector_column]
+    absent = next((name for name in wanted if name not in columns), None)
+    if absent is not None:
+        raise SpaceError(f"The frame has no column '{absent}' (it has {name_some(columns)}).")
+    if not isinstance(vector_column, str):
+        return words, frame[[columns[name] for name in wanted]].to_numpy()
     return words, _stacked(frame[columns[vector_column]].to_numpy(), words)
 
 
@@ -142,9 +146,10 @@ def _texts(words: Iterable[Any]) -> list[str]:
 
 
 def _in_order(columns: list[Any]) -> list[Any]:
-    """Return the columns of the dimensions: in the order of their numbers, or as they are if they have none.
+    """Return the columns of the dimensions in the order of their numbers.
 
-    Raises for a missing number, and for a column that is not numbered: perhaps an identifier or a frequency.
+    Raises for columns without numbers, for a missing number, and for a column that is not numbered: perhaps an
+    identifier or a frequency.
     """
     numbered: dict[str, list[tuple[int, Any]]] = {}
     for column in columns:
@@ -153,8 +158,15 @@ def _in_order(columns: list[Any]) -> list[Any]:
     longest = max(numbered.values(), key=len) if numbered else []
     run = sorted(longest, key=lambda pair: pair[0])
     numbers = [number for number, _ in run]
-    if len(run) < 2 or numbers[0] > 1 or 2 * sum(number <= 2 * len(run) for number in numbers) <= len(run):
-        return columns  # not numbered, or numbered like years
+    unlike_dimensions = not run or numbers[0] > 1 or 2 * sum(n <= 2 * len(run) for n in numbers) <= len(run)
+    if not columns:
+        raise SpaceError("The frame has no column of vectors next to the words. Give a column of lists of numbers.")
+    if unlike_dimensions or (len(run) < 2 and len(columns) > 1):
+        raise SpaceError(
+            f"The frame has the columns {name_some(columns)} next to the words, and their names do not number the "
+            "dimensions of vectors (0, 1, 2 … or dim_1, dim_2 …).",
+            Advice(" List the columns of the vectors: ", Argument("vector_column", ...), "."),
+        )
     for place, number in enumerate(numbers, numbers[0]):
         if number != place:
             defect = f"no column is numbered {place}" if number > place else f"two columns are numbered {number}"
@@ -174,7 +186,7 @@ def _check_dimensions(names: list[str]) -> None:
         raise SpaceError(
             f"The frame has {name_some(odd)} next to {len(names) - len(odd)} numbered columns.",
             Advice(
-                " Give a frame with the words and the columns of the vectors only, or name a column of lists: ",
+                " Give a frame with the words and the columns of the vectors only, or list these columns: ",
                 Argument("vector_column", ...),
                 ".",
             ),

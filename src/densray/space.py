@@ -510,15 +510,20 @@ class WordSpace:
 
     @classmethod
     def from_frame(
-        cls, frame: Any, *, word_column: str = "word", vector_column: str | None = None, name: str = "space"
+        cls,
+        frame: Any,
+        *,
+        word_column: str = "word",
+        vector_column: str | Sequence[str] | None = None,
+        name: str = "space",
     ) -> WordSpace:
         """Return the space of a frame of pandas or polars, or a table of pyarrow, DuckDB or datasets: one row per word.
 
         The words are the column, or the index of a pandas frame, with the name `word_column`. If nothing is called
         "word", they are an index of texts, or else the only column of texts; an index of numbers counts the rows. The
-        vectors are the column of lists or arrays
-        (`vector_column`, if there are several), or else all other columns, one per dimension.
-        If some of these are numbered (0, 1, 2 … or dim_1, dim_2 …), any other column raises an error.
+        vectors are the column of lists or arrays (`vector_column`, if there are several), or else the columns that are
+        numbered (0, 1, 2 … or dim_1, dim_2 …), one per dimension; any other column then raises an error. A list of
+        names (`vector_column`) selects columns whose names are not numbered.
 
         >>> import polars
         >>> frame = polars.DataFrame({"word": ["good", "bad"], "embedding": [[1.0, 0.5], [-1.0, 0.5]]})
