@@ -12,7 +12,7 @@ pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
 
 from densray import Axis, Erasure, Rows  # noqa: E402
 from densray.axes import mean_scores  # noqa: E402
-from densray.errors import TableError, VectorError  # noqa: E402
+from densray.errors import FormatError, TableError, TaskError, VectorError  # noqa: E402
 from densray.tables import LabelledTable, open_table  # noqa: E402
 
 N, WIDTH = 60, 6
@@ -38,6 +38,24 @@ def axis() -> Axis:
 @pytest.fixture(scope="module")
 def erasure() -> Erasure:
     return Erasure.fit(Rows.from_table(FRAME, "party"), "leace", normalize=False)
+
+
+def test_the_path_of_a_table_is_scored_like_the_table(axis: Axis, tmp_path: Path) -> None:
+    path = tmp_path / "docs.parquet"
+    FRAME.write_parquet(path)
+    scored = axis.score(open_table(path))
+    for given in (path, str(path), str(tmp_path / "*.parquet"), tmp_path):
+        assert axis.score(given).equals(scored)
+    with pytest.raises(TaskError, match=r"vectors\.bin is not the path of a table.*load_space"):
+        axis.score("vectors.bin")
+
+
+def test_an_erasure_says_how_to_open_the_file_of_a_table(erasure: Erasure, tmp_path: Path) -> None:
+    path = tmp_path / "docs.parquet"
+    FRAME.drop("party", "year").write_parquet(path)
+    with pytest.raises(FormatError, match="open_table"):
+        erasure.apply(path, output=tmp_path / "clean.parquet")
+    assert erasure.apply(open_table(path)).num_rows == N
 
 
 def from_pandas(_: Path) -> object:

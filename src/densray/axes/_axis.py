@@ -53,7 +53,7 @@ from densray.statistics import (
     held_out_scores,
     permutation_test,
 )
-from densray.tables import EncoderRecord, is_table, open_table
+from densray.tables import EncoderRecord, is_table, may_be_table, open_table
 
 if TYPE_CHECKING:
     from densray.states import States
@@ -409,11 +409,11 @@ class Axis:
 
         Parameters
         ----------
-        target : WordSpace or KeyedVectors, States, array of shape (n, d), or table
+        target : WordSpace or KeyedVectors, States, array of shape (n, d), table, or path of a table
             A table (a frame of polars or pandas, a ``pyarrow.Table``, a relation of DuckDB, …; see
             :func:`densray.tables.open_table`) comes back with the columns ``score``, ``standard_error``,
-            ``probability``, ``like_seeds`` and, if the labels are scores, ``expected_label``. Any other target gives
-            :class:`Scores`.
+            ``probability``, ``like_seeds`` and, if the labels are scores, ``expected_label``. A file of a table comes
+            back as a ``pyarrow.Table``. Any other target gives :class:`Scores`.
         layer : int, optional
             The layer to score, for states of several layers.
         """
@@ -426,7 +426,13 @@ class Axis:
             return Scores.joined(blocks, tuple(target.words))
         if hasattr(target, "texts"):
             return self._score_states(target, layer)
-        return score_table(self, open_table(target)) if is_table(target) else self._score_vectors(target)
+        if isinstance(target, str | Path) and not may_be_table(target):
+            raise TaskError(
+                f"{target} is not the path of a table (parquet, Arrow, CSV, TSV or JSON lines). For a file of words "
+                "and vectors, or a data set, use axis.score(load_space(…))."
+            )
+        of_table = isinstance(target, str | Path) or is_table(target)
+        return score_table(self, open_table(target)) if of_table else self._score_vectors(target)
 
     def _score_vectors(self, vectors: Any) -> Scores:
         return self._score_prepared(self._prepared(vectors))
