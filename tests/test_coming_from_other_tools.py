@@ -9,7 +9,7 @@ import polars
 import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
 
 from densray import (
     Axis,
@@ -92,6 +92,33 @@ def test_a_calibrator_gives_probabilities_of_a_rotation(planted: tuple[WordSpace
     assert ((probabilities > 0.5) == (rows.y > 0)).mean() > 0.7
 
 
+@takes_any_scores
+@pytest.mark.parametrize("scoring", ["roc_auc", "average_precision"])
+def test_a_grid_search_scores_rotations(scoring: str, planted: tuple[WordSpace, Lexicon]) -> None:
+    space, lexicon = planted
+    rows = lexicon.align(space)
+    search = GridSearchCV(DensRay(), {"n_components": [1, 2]}, scoring=scoring, cv=StratifiedKFold(3))
+    assert search.fit(rows.X, rows.y).best_score_ > 0.7
+    with pytest.raises(ValueError, match="'predict'"):  # as the page says
+        cross_val_predict(DensRay(), rows.X, rows.y, method="decision_function")
+
+
+def test_seeds_of_lss_give_the_axis_of_the_mean_difference(planted: tuple[WordSpace, Lexicon]) -> None:
+    space, lexicon = planted
+    # Watanabe 2020: the sum of cosines with the seeds, each weighted by its sign over the number of seeds of that sign
+    signs = {word: label for word, label in lexicon.items() if word in space}
+    counts = {side: sum(label == side for label in signs.values()) for side in (1.0, -1.0)}
+    assert counts[1.0] != counts[-1.0]
+    weights = np.array([label / counts[label] for label in signs.values()])
+    polarity = space.cosines(list(space.words), list(signs)) @ weights
+    scores = {
+        method: fit_axis(space, lexicon, method=method, judge=False).score(space).score
+        for method in ("mean-difference", "ridge")
+    }
+    assert np.corrcoef(scores["mean-difference"], polarity)[0, 1] > 1 - 1e-9
+    assert np.corrcoef(scores["ridge"], polarity)[0, 1] < 0.999
+
+
 def test_most_similar_agrees_with_gensim(planted: tuple[WordSpace, Lexicon]) -> None:
     pytest.importorskip("gensim", reason="gensim is not installed")
     space, _ = planted
@@ -101,12 +128,22 @@ def test_most_similar_agrees_with_gensim(planted: tuple[WordSpace, Lexicon]) -> 
         (space.most_similar(one, topn=4), keyed.most_similar(one, topn=4)),
         (space.most_similar([one, two], [three], 4), keyed.most_similar([one, two], [three], topn=4)),
         (space.most_similar(positive=[one], negative=two), keyed.most_similar(positive=[one], negative=[two])),
+        (space.most_similar(negative=[one]), keyed.most_similar(negative=[one])),
     ):
         assert [word for word, _ in ours] == [word for word, _ in theirs]
         np.testing.assert_allclose([cosine for _, cosine in ours], [cosine for _, cosine in theirs], atol=1e-5)
     assert space.most_similar(space[one], topn=1)[0][0] == one
     with pytest.raises(SpaceError, match="at least one"):
         space.most_similar([])
+    with pytest.raises(SpaceError, match="topn=None is given"):
+        space.most_similar(one, topn=None)  # type: ignore[arg-type]
+    with pytest.raises(SpaceError, match=r"3 is a number.*space.words\[3\]"):
+        space.most_similar(3)  # type: ignore[arg-type]
+    with pytest.raises(VectorError, match="neither words nor vectors"):
+        space.most_similar([(one, 0.5)])
+    np.testing.assert_allclose(  # what gensim returns for topn=None
+        space.cosines([one], list(space.words))[0], keyed.most_similar(one, topn=None), atol=1e-5
+    )
 
 
 def test_keyed_vectors_are_taken_where_a_space_is(planted: tuple[WordSpace, Lexicon]) -> None:

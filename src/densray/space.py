@@ -331,13 +331,14 @@ class WordSpace:
 
     def most_similar(
         self,
-        positive: str | ArrayLike | Sequence[str | ArrayLike],
+        positive: str | ArrayLike | Sequence[str | ArrayLike] = (),
         negative: str | ArrayLike | Sequence[str | ArrayLike] = (),
         topn: int = 10,
     ) -> list[tuple[str, float]]:
         """Return the words nearest to the sum of some words minus others, as in gensim.
 
-        Vectors are scaled to unit length. The given words are not among the answers.
+        Vectors are scaled to unit length. The given words are not among the answers. Weights, row numbers in place of
+        words and ``topn=None`` are not supported.
 
         Parameters
         ----------
@@ -352,6 +353,15 @@ class WordSpace:
         >>> [word for word, cosine in space.most_similar(["king", "woman"], ["man"], topn=1)]
         ['queen']
         """
+        if topn is None:
+            raise SpaceError(
+                Argument("topn", None),
+                " is given; a number of answers is needed.",
+                Advice(" For all words use space.cosines([word], space.words)."),
+            )
+        number = next((side for side in (positive, negative) if isinstance(side, int | np.integer)), None)
+        if number is not None:
+            raise SpaceError(f"{number} is a number; a word or a vector is needed. Give space.words[{number}].")
         sides: list[list[Any]] = [
             [side] if isinstance(side, str) or _is_vector(side) else list(cast(Any, side))
             for side in (positive, negative)
