@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
@@ -21,7 +23,7 @@ from densray.debiasing._measurement import (
     require_words,
     unit_vectors,
 )
-from densray.errors import CoverageError, TaskError, name_some
+from densray.errors import Argument, CoverageError, TaskError, name_some, shorten
 from densray.metrics import percentile_interval, proportion_interval
 from densray.space import WordSpace, as_space
 
@@ -72,7 +74,8 @@ def association(
     ----------
     space : WordSpace or KeyedVectors
     first_target, second_target, first_attribute, second_attribute : iterables of str
-        Words that are not in the space are left out and reported; at least two of each list are needed.
+        Words that are not in the space are left out and reported; at least two of each list are needed. A repeated
+        word counts once, with a warning.
     name : str
         Name of the test.
     n_permutations : int
@@ -84,12 +87,13 @@ def association(
        Human-like Biases. Science 356, 2017.
     """
     space = as_space(space)
-    lists = {
-        "first target": list(first_target),
-        "second target": list(second_target),
-        "first attribute": list(first_attribute),
-        "second attribute": list(second_attribute),
+    given = {
+        "first target": first_target,
+        "second target": second_target,
+        "first attribute": first_attribute,
+        "second attribute": second_attribute,
     }
+    lists = {part: _word_list(words, f"{name}, {part}") for part, words in given.items()}
     _check_apart(lists["first target"], lists["second target"], f"{name}: the two target lists")
     _check_apart(lists["first attribute"], lists["second attribute"], f"{name}: the two attribute lists")
     matches = [find_words(space, words, what=f"{name}, {part}", minimum=2) for part, words in lists.items()]
@@ -143,6 +147,22 @@ def association_test(
         n_permutations=n_permutations,
         random_state=random_state,
     )
+
+
+def _word_list(words: Iterable[str], what: str) -> list[str]:
+    """Return the words of a list, each once; warn of repeated words, and raise for a single text."""
+    if isinstance(words, str):
+        raise TaskError(f"{what}: the text {shorten(words)} is given; a list of words is needed. Use [{words!r}].")
+    every = list(words)
+    repeated = [word for word, count in Counter(every).items() if count > 1]
+    if repeated:
+        warnings.warn(
+            f"{what}: {name_some(repeated)} {'is' if len(repeated) == 1 else 'are'} listed more than once and "
+            f"{'counts' if len(repeated) == 1 else 'count'} once. List each word once.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return list(dict.fromkeys(every))
 
 
 def _check_apart(first: list[str], second: list[str], what: str) -> None:
@@ -218,9 +238,9 @@ def sentiment_bias(
     identities : iterable of str
         For example nationalities, or words for men and women; at least two must be in the space.
     positive, negative : iterables of str
-        Sentiment words.
+        Sentiment words. A repeated word counts once, with a warning.
     n_resamples : int
-        Number of models for the p-value, and again for the interval.
+        Number of models for the p-value, and again for the interval. With 0, both are None.
     random_state : int or None
 
     References
@@ -228,11 +248,14 @@ def sentiment_bias(
     .. [1] C. Sweeney and M. Najafian. A Transparent Framework for Evaluating Unintended Demographic Bias in Word
        Embeddings. ACL 2019.
     """
-    space, pleasant, unpleasant = as_space(space), list(positive), list(negative)
+    space = as_space(space)
+    if n_resamples < 0:
+        raise TaskError(Argument("n_resamples", n_resamples), " is given; it must be 0 or more.")
+    pleasant, unpleasant = _word_list(positive, "positive words"), _word_list(negative, "negative words")
     shared = sorted(set(pleasant) & set(unpleasant))
     if shared:
         raise TaskError(f"the sentiment lists share {name_some(shared)}. Take these words out of one list.")
-    people, absent = find_words(space, identities, what="identity words", minimum=2)
+    people, absent = find_words(space, _word_list(identities, "identity words"), what="identity words", minimum=2)
     good, absent_good = find_words(space, pleasant, what="positive words", minimum=2)
     bad, absent_bad = find_words(space, unpleasant, what="negative words", minimum=2)
     X = unit_vectors(space, (*good, *bad))
@@ -246,7 +269,7 @@ def sentiment_bias(
         name="RNSB",
         value=value,
         interval=percentile_interval(resampled) if resampled else None,
-        p_value=(1 + sum(each >= value for each in shuffled)) / (n_resamples + 1),
+        p_value=(1 + sum(each >= value for each in shuffled)) / (n_resamples + 1) if shuffled else None,
         used=len(people) + len(good) + len(bad),
         missing=(*absent, *absent_good, *absent_bad),
         shares=tuple(zip(people, shares.tolist(), strict=True)),
