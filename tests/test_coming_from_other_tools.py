@@ -9,6 +9,7 @@ import polars
 import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
 
 from densray import (
@@ -291,6 +292,20 @@ def test_a_column_of_vectors_is_fitted_and_scored_as_a_matrix(kind: str) -> None
     np.testing.assert_array_equal(axis.score(column).score, axis.score(X).score)
     erasure = Erasure.fit(rows)
     np.testing.assert_array_equal(erasure.apply(column), erasure.apply(X))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_with_one_column_of_vectors_is_like_the_column(library: str) -> None:
+    frames = pytest.importorskip(library, reason=f"{library} is not installed")
+    y = np.repeat([-1.0, 1.0], 20)
+    X = np.random.default_rng(0).normal(size=(40, 5)) + y[:, None]
+    frame, ours = frames.DataFrame({"text": ["a"] * 40, "v": X.tolist()}), DensRay().fit(X, y)
+    columns = ColumnTransformer([("axis", DensRay(), ["v"])])
+    np.testing.assert_array_equal(columns.fit_transform(frame, y), ours.transform(X))
+    np.testing.assert_array_equal(ours.transform(frame[["v"]]), ours.transform(X))
+    np.testing.assert_array_equal(Rows.from_arrays(frame[["v"]], y).X, X)
+    numbers = frames.DataFrame({"x": X[:, 0]})
+    assert DensRay().fit(numbers, y).n_features_in_ == 1
 
 
 @pytest.mark.parametrize(

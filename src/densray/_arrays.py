@@ -140,16 +140,27 @@ def check_unmasked(array: object, name: str, error: type[DensRayError]) -> None:
         )
 
 
-def stacked_rows(X: Any) -> Any:
-    """Return a column of vectors, such as the series of a frame, as a matrix; any other argument unchanged.
+def check_dense(array: object, name: str) -> None:
+    """Raise for a sparse matrix, which NumPy would take for a single object."""
+    if callable(getattr(array, "toarray", None)) and hasattr(array, "nnz"):
+        raise VectorError(
+            f"{name} is a sparse {type(array).__name__}; dense vectors are needed. Pass {name}.toarray()."
+        )
 
-    The error for a missing vector, or one of another length, names its row.
+
+def stacked_rows(X: Any) -> Any:
+    """Return a column of vectors as a matrix; any other argument unchanged.
+
+    The column may be a series, an array of lists, or the only column of a frame. The error for a missing vector, or one of another length, names its row.
 
     >>> column = np.empty(2, dtype=object)
     >>> column[:] = [[1.0, 0.5], [-1.0, 0.5]]
     >>> stacked_rows(column).shape
     (2, 2)
     """
+    if type(X).__name__ == "DataFrame" and np.shape(X)[1:] == (1,):
+        stacked = stacked_rows(X[X.columns[0]])
+        return stacked if isinstance(stacked, np.ndarray) and stacked.ndim == 2 else X
     if not isinstance(X, np.ndarray) and type(X).__name__ != "Series":
         return X
     column = np.asarray(X)
@@ -174,6 +185,7 @@ def stacked_rows(X: Any) -> Any:
 def float_rows(X: Any) -> Any:
     """Return vectors as a floating-point array of at most 64 bits; raise an error if that is not possible."""
     check_unmasked(X, "X", VectorError)
+    check_dense(X, "X")
     X = stacked_rows(X)
     xp = namespace(X)
     if xp is not np:
