@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from densray import Axis, Lexicon, WordSpace
+from densray import Axis, DensRay, Lexicon, WordSpace
 from densray.axes import diagnose, find_rows, fit_axis
 from densray.datasets import load_lexicon
 from densray.errors import LabelError, LexiconError, OutputError, TaskError, VectorError
@@ -266,6 +266,16 @@ def test_the_card_of_an_axis_without_figures_says_so(tmp_path: Path) -> None:
 def test_something_other_than_rows_is_answered_with_the_ways_to_make_them(given) -> None:
     with pytest.raises(TaskError, match=r"Rows\.from_table"):
         Axis.fit(given)
+
+
+def test_an_unknown_option_or_method_is_named() -> None:
+    rows = Rows.from_arrays(np.eye(4), [1.0, 1.0, -1.0, -1.0])
+    with pytest.raises(TaskError, match=r"'fold' is not an option of an axis\. Did you mean 'folds'\?"):
+        Axis.fit(rows, fold=3)
+    with pytest.raises(TaskError, match=r"the method is DensRay; .*Use DensRay\(\)"):
+        Axis.fit(rows, DensRay)
+    with pytest.raises(TaskError, match="the method is 3; the name of a method"):
+        Axis.fit(rows, 3)
 
 
 def test_words_left_out_are_named_where_all_rows_have_one_label() -> None:

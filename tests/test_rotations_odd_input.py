@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from densray import Densifier, DensRay, SequentialRotation
+from densray import Axis, Densifier, DensRay, Erasure, Rows, SequentialRotation, WordSpace
 from densray.errors import DensRayError, LabelError, VectorError
 from densray.rotations import METHODS, make_rotation
 
@@ -17,6 +20,9 @@ ROWS = 20
 X = np.random.default_rng(0).normal(size=(ROWS, 5))
 Y = np.where(np.arange(ROWS) % 2, 1, -1)
 MASK = np.arange(ROWS) < 3
+SPARSE = csr_array(X)
+ERASURE = Erasure.fit(Rows.from_arrays(X, Y), "mean-difference")
+AXIS = Axis.fit(Rows.from_arrays(X, Y), "mean-difference")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -172,3 +178,59 @@ def test_rows_of_text_or_dates_are_refused(method: str, kind: str) -> None:
 def test_lists_of_text_are_refused() -> None:
     with pytest.raises(VectorError, match=r"X is .*; numbers are needed"):
         DensRay(1).fit(X.astype(str).tolist(), Y)
+
+
+def test_three_classes_of_text_are_refused_without_advice_for_scores() -> None:
+    classes = np.array(["a", "b", "c"])[np.arange(ROWS) % 3]
+    for rotation in (make_rotation("ridge"), make_rotation("svm"), SequentialRotation()):
+        with pytest.raises(LabelError, match=r"3 classes \('a', 'b', 'c'\); two are needed.*y == 'a'\.$"):
+            rotation.fit(X, classes)
+    assert "median" in message_of(lambda: make_rotation("svm").fit(X, np.arange(ROWS) % 3))
+
+
+def message_of(act: Callable[[], Any]) -> str:
+    with pytest.raises(DensRayError) as caught:
+        act()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (lambda: DensRay().fit(X[0], Y), "X has shape (5,). Reshape your data to one row per vector; for one vector:"),
+        (lambda: DensRay().fit(X * 1j, Y), "Complex data not supported. Use real numbers."),
+        (lambda: DensRay().fit(X[:1], Y[:1]), "is required by DensRay. Add rows."),
+        (lambda: ERASURE.apply(X[0]), "X has shape (5,); rows are needed. For one vector pass X.reshape(1, -1)."),
+        (lambda: ERASURE.apply(SPARSE), "X is a sparse csr_array; dense vectors are needed. Pass X.toarray()."),
+        (lambda: Rows.from_arrays(SPARSE, Y), "X is a sparse csr_array"),
+        (lambda: AXIS.score(SPARSE), "X is a sparse csr_array"),
+        (lambda: WordSpace([str(row) for row in range(ROWS)], SPARSE), "vectors is a sparse csr_array"),
+    ],
+)
+def test_an_error_says_what_to_pass(act: Callable[[], Any], said: str) -> None:
+    message = message_of(act)
+    assert said in message
+    assert not re.search(r"[a-z] [A-Z][a-z]+ are one row", message), "two sentences are glued together"
+
+
+def test_columns_in_another_order_are_refused_with_scikit_learn_s_reason() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    fitted = DensRay().fit(frame, Y)
+    assert "must be in the same order" in message_of(lambda: fitted.transform(frame[list("bacde")]))
+
+
+def test_several_signals_may_be_text() -> None:
+    texts = np.where(Y > 0, "right", "left")
+    alone, numbers = SequentialRotation().fit(X, texts), SequentialRotation().fit(X, Y)
+    np.testing.assert_array_equal(alone.components_, numbers.components_)
+    assert alone.classes_ is not None
+    assert alone.classes_.tolist() == ["left", "right"]
+    partly = np.array([*texts[:-2], None, None], dtype=object)
+    other = np.where(np.arange(ROWS) % 3, 1.0, -1.0)
+    table = np.column_stack([partly, np.where(other > 0, "yes", "no").astype(object)])
+    both = np.column_stack([np.where(np.arange(ROWS) < ROWS - 2, Y, np.nan), other])
+    np.testing.assert_array_equal(
+        SequentialRotation().fit(X, table).components_, SequentialRotation().fit(X, both).components_
+    )
+    assert SequentialRotation().fit(X, table).score(X, table) == SequentialRotation().fit(X, both).score(X, both)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._arrays import BLOCK_ROWS
+from densray._arrays import BLOCK_ROWS, check_dense
 from densray.errors import Argument, DensRayError, SpaceError, UnknownWordError, VectorError, name_some, shorten
 
 Number = TypeVar("Number", bound=np.floating[Any])
@@ -37,6 +37,7 @@ def checked_words(words: Sequence[str]) -> tuple[str, ...]:
 
 def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.float32]:
     """Return the vectors as a float32 matrix with one finite row per word; raise an error if that is not possible."""
+    check_dense(vectors, "vectors")
     try:
         array = vectors if isinstance(vectors, np.memmap) else np.asarray(vectors)
         if array.dtype.kind not in "fiubO":

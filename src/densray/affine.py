@@ -195,6 +195,8 @@ class AffineMap:
         """
         check_strength(strength)
         X = float_rows(X)
+        if X.ndim == 1 and X.shape[0] == self.width:
+            raise VectorError(f"X has shape {tuple(X.shape)}; rows are needed. For one vector pass X.reshape(1, -1).")
         if X.ndim != 2 or X.shape[1] != self.width:
             raise VectorError(
                 f"X has shape {tuple(X.shape)}; the erasure '{self.method}' was fitted on vectors of width "

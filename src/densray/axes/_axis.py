@@ -36,6 +36,7 @@ from densray.errors import (
     TooFewRowsError,
     VectorError,
     name_some,
+    shorten,
 )
 from densray.folds import draw_folds
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
@@ -612,6 +613,12 @@ def fit_rotation(
 
     `standardize` applies to a method given by name, and to an unfitted estimator.
     """
+    if isinstance(method, type) or not (isinstance(method, str) or hasattr(method, "fit")):
+        given = method.__name__ if isinstance(method, type) else shorten(method)
+        advice = f" Use {given}()." if isinstance(method, type) else ""
+        raise TaskError(
+            f"the method is {given}; the name of a method, such as 'ridge', or an estimator is needed.{advice}"
+        )
     if isinstance(method, str) or not hasattr(method, "components_"):
         unfitted: Rotation = make_rotation(method, n_components) if isinstance(method, str) else clone(method)
         if standardize:

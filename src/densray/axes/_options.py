@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
 from densray._vocabulary import check_seed
+from densray.errors import TaskError, suggest
 from densray.lexicon import Groups
 
 
@@ -88,6 +89,9 @@ class AxisOptions:
 
     def changed(self, **choices: Unpack[AxisChoices]) -> AxisOptions:
         """Return the options with some of them replaced."""
+        unknown = next((name for name in choices if name not in AxisChoices.__annotations__), None)
+        if unknown is not None:
+            raise TaskError(f"{unknown!r} is not an option of an axis. {suggest(unknown, AxisChoices.__annotations__)}")
         return replace(self, **choices)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -101,7 +102,12 @@ def read_labels(y: object, n_rows: int, *, classes_only: bool = False) -> Labels
     distinct = distinct_labels(labels)
     if classes_only and len(distinct) > 2:  # all of them, for the message
         distinct = np.sort(to_host(xp.unique_values(labels)))
-    check_distinct(distinct, classes_only=classes_only or text)
+    if text and len(distinct) > 2:
+        raise LabelError(
+            f"y has {len(distinct)} classes ({name_some(distinct.tolist(), most=3)}); two are needed. Compare one "
+            f"class with all others: y == {distinct.tolist()[0]!r}."
+        )
+    check_distinct(distinct, classes_only=classes_only)
     if len(distinct) == 2:
         return Labels(2.0 * xp.astype(labels == distinct.tolist()[1], xp.float64) - 1.0, distinct)
     return Labels(labels, None)
@@ -149,20 +155,21 @@ def read_block_labels(y: object, n_rows: int) -> Array:
 
 
 def read_signals(y: object, n_rows: int) -> list[tuple[NDArray[np.intp], Labels]]:
-    """Return, for each column of a 2-D `y`, the rows with a label (not NaN) and their labels."""
-    try:
-        table = np.asarray(label_array(y), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise LabelError("several signals must be numbers, NaN where a word has no label.") from None
+    """Return, for each column of a 2-D `y`, the rows with a label (not NaN or None) and their labels."""
+    table = to_host(label_array(y))
+    with suppress(TypeError, ValueError):  # text stays text
+        table = table.astype(np.float64)
     table = table.reshape(len(table), -1)
     _check_length(table.shape[0], n_rows)
     signals = []
-    for column in range(table.shape[1]):
-        rows = np.flatnonzero(~np.isnan(table[:, column]))
+    for number, column in enumerate(table.T):
+        missing = np.isnan(column) if column.dtype.kind == "f" else np.array([is_missing(label) for label in column])
+        rows = np.flatnonzero(~missing)
         try:
-            labels = read_labels(table[rows, column], rows.size)
+            labels = read_labels(column[rows], rows.size)
         except LabelError as error:
-            raise LabelError(f"signal {column} of y: ", *error.args) from error
+            whose = f"signal {number} of y: " if table.shape[1] > 1 else ""
+            raise LabelError(whose, *error.args) from error
         signals.append((rows, labels))
     return signals
 

@@ -31,7 +31,7 @@ from densray._arrays import (
     to_host,
     type_name,
 )
-from densray.errors import Argument, NotAdditiveError, VectorError, VectorTypeError, shorten
+from densray.errors import Argument, NotAdditiveError, VectorError, VectorTypeError, one_line, shorten
 from densray.moments import LabelMoments, ScoreMoments
 
 #: If weights add up to more than this, they overflow when multiplied by squares.
@@ -142,11 +142,30 @@ def _check_numpy(estimator: Any, X: object, *, reset: bool, fewest: int) -> NDAr
         )
     except VectorError:
         raise
-    except (TypeError, ValueError) as error:  # the scikit-learn message contains the whole array
-        advice = " Reshape your data" if "Reshape your data" in str(error) else ""
+    except (TypeError, ValueError) as error:
         kind = VectorTypeError if isinstance(error, TypeError) else VectorError
-        raise kind(f"{shorten(error, width=150)}{advice} Vectors are one row per word, all of one width.") from error
+        raise kind(_explain(error, X)) from error
     return rows
+
+
+def _explain(error: Exception, X: Any) -> str:
+    """Return a message of scikit-learn with advice; the whole message may contain the whole array."""
+    whole, first = str(error), shorten(error, width=150)
+    if "feature names" in whole:
+        return one_line(whole, width=300)
+    if "Reshape your data" in whole:
+        return (
+            f"{first} X has shape {np.shape(X)}. Reshape your data to one row per vector; for one vector: "
+            "X.reshape(1, -1)."
+        )
+    if "toarray" in whole:
+        return first
+    advice = "Vectors are one row per word, all of one width."
+    if "Complex" in whole:
+        advice = "Use real numbers."
+    elif "sample(s)" in whole:
+        advice = "Add rows."
+    return f"{first}{'' if first.endswith(('.', '…')) else '.'} {advice}"
 
 
 def _check_shape(estimator: Any, X: Array, *, reset: bool, fewest: int) -> None:
