@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from safetensors.numpy import save_file
 
 from densray import Axis, load_lexicon, load_space
 from densray._files import ArchiveKind, read_archive, write_archive
-from densray.errors import DensRayError, FormatError, PersistenceError, SpaceError
+from densray.errors import DensRayError, FormatError, PersistenceError, SpaceError, VectorError
 from densray.formats import read_space, rewrite, verify_space, write_space
 from densray.space import WordSpace
 
@@ -33,6 +34,31 @@ def npy(array: np.ndarray, **options: bool) -> bytes:
     file = io.BytesIO()
     np.save(file, array, **options)
     return file.getvalue()
+
+
+@pytest.mark.parametrize("ending", ["npy", "npz", "parquet", "safetensors"])
+def test_a_vector_that_float32_rounds_to_zero_is_refused(ending: str, tmp_path: Path) -> None:
+    words, path = ["a", "b", "c"], tmp_path / f"small.{ending}"
+
+    def write(vectors: np.ndarray) -> None:
+        (tmp_path / "words.txt").write_text("a\nb\nc\n")
+        if ending == "npy":
+            np.save(path, vectors)
+        elif ending == "npz":
+            np.savez(path, words=words, vectors=vectors)
+        elif ending == "parquet":
+            pl.DataFrame({"word": words, "vector": vectors}).write_parquet(path)
+        else:
+            save_file({"vectors": vectors}, path)
+
+    small = np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 1e-60]])
+    write(small)
+    with pytest.raises(FormatError, match=rf"small.{ending}, row 3: the vector has no number above 1e-60.*Scale"):
+        read_space(path)
+    with pytest.raises(VectorError, match=r"vector of 'c' \(row 2\) has no number above 1e-60.*Scale"):
+        WordSpace(words, small)
+    write(np.where(small < 1e-50, 0, small))
+    assert not read_space(path)["c"].any(), "a vector of zeros stays"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +80,8 @@ def npy(array: np.ndarray, **options: bool) -> bytes:
         (b"2 3\na 1 2 3\nb 1 x 3\n", r"line 3 \(byte 12\): 'x' is not a number"),
         (b"a 1 2 3\nb 1 2 3\nc 1 2\n", r"line 3 \(byte 16\): 2 numbers where 3 are needed"),
         (b"2 2\na 1 2\n\xff\xfe 3 4\n", r"line 3 \(byte 10\): b'\\xff\\xfe' is not UTF-8.*latin-1"),
+        (b"the 1 2 3\nof 4 5 6\nand 7 nan 9\n", r"line 3: the vector of 'and' has the number nan"),
+        (b"the 1 2 3\nof 4 5 6\nand 7 0.5 9\n", r"line 1: 'the 1 2 3' seems to name columns"),
         (b"2 2\na 1 2\nb nan 4\n", r"line 3: the vector of 'b' has the number nan"),
         (b"2 2\na 1 2\nb 3 -inf\n", r"line 3: the vector of 'b' has the number -inf"),
         (b"2 2\na 1 2\nb 3 1e99\n", r"line 3: .*beyond float32"),

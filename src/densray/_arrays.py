@@ -47,6 +47,20 @@ def type_name(array: object) -> str:
     return str(getattr(array, "dtype", "")).removeprefix("torch.")
 
 
+def first_vanished(numbers: Any, rounded: NDArray[np.float32]) -> int | None:
+    """Return the first row that became zero when its numbers were rounded to float32; None if there is none.
+
+    >>> numbers = np.array([[1.0, 0.0], [0.0, 0.0], [1e-60, 0.0]])
+    >>> first_vanished(numbers, numbers.astype(np.float32))
+    2
+    """
+    if numbers.dtype.kind != "f" or numbers.dtype.itemsize <= 4:
+        return None
+    zero = np.flatnonzero(~rounded.any(axis=1))
+    vanished = zero[np.asarray(numbers[zero]).any(axis=1)]
+    return int(vanished[0]) if vanished.size else None
+
+
 class ConvertedRows:
     """Rows that are converted block by block as they are read, without a converted copy of all of them.
 
@@ -151,7 +165,8 @@ def check_dense(array: object, name: str) -> None:
 def stacked_rows(X: Any) -> Any:
     """Return a column of vectors as a matrix; any other argument unchanged.
 
-    The column may be a series, an array of lists, or the only column of a frame. The error for a missing vector, or one of another length, names its row.
+    The column may be a series, an array of lists, or the only column of a frame. The error for a missing vector, or one
+    of another length, names its row.
 
     >>> column = np.empty(2, dtype=object)
     >>> column[:] = [[1.0, 0.5], [-1.0, 0.5]]

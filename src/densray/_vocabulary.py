@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._arrays import BLOCK_ROWS, check_dense
+from densray._arrays import BLOCK_ROWS, check_dense, first_vanished
 from densray.errors import Argument, DensRayError, SpaceError, UnknownWordError, VectorError, name_some, shorten
 
 Number = TypeVar("Number", bound=np.floating[Any])
@@ -61,6 +61,13 @@ def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.floa
         raise VectorError(
             f"NaN or infinite numbers (for float32) in the vectors of {name_some(words[row] for row in bad)}; "
             f"first in row {bad[0]}. Leave those words out."
+        )
+    vanished = first_vanished(array, matrix)
+    if vanished is not None:
+        raise VectorError(
+            f"The vector of {words[vanished]!r} (row {vanished}) has no number above "
+            f"{np.abs(array[vanished]).max():.0e}, which float32 rounds to zero. Scale the vectors, for example to "
+            "unit length."
         )
     return matrix
 

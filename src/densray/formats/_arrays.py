@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from densray._arrays import first_vanished
 from densray._files import folder_lock, link_target
 from densray._threads import ignored_warnings
 from densray.errors import Advice, Argument, FormatError, name_some, shorten
@@ -124,7 +125,7 @@ def matrix_blocks(source: Source, header: ArrayHeader, words: list[str], options
     step = rows_per_block(header.shape[1], itemsize=max(4, header.dtype.itemsize))
     start = 0
     for piece in array_blocks(source, header, rows=step, stop=len(words)):
-        yield select_rows(words[start : start + len(piece)], to_float32(piece), start, options)
+        yield select_rows(words[start : start + len(piece)], to_float32(piece, source.path.name, start), start, options)
         start += len(piece)
 
 
@@ -155,10 +156,21 @@ def array_blocks(source: Source, header: ArrayHeader, *, rows: int, stop: int | 
         )
 
 
-def to_float32(numbers: NDArray[Any]) -> NDArray[np.float32]:
-    """Return numbers as float32; numbers too large become infinite, which readers refuse."""
+def to_float32(numbers: NDArray[Any], name: str, first: int) -> NDArray[np.float32]:
+    """Return the rows of a file from row `first` on as float32; a vector that would become zero is refused.
+
+    Numbers too large become infinite, which readers refuse.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        return numbers.astype(np.float32, copy=False)
+        rounded = numbers.astype(np.float32, copy=False)
+    vanished = first_vanished(numbers, rounded)
+    if vanished is not None:
+        raise FormatError(
+            f"{name}, row {first + vanished + 1:,}: the vector has no number above "
+            f"{np.abs(numbers[vanished]).max():.0e}, which float32 rounds to zero. Scale the vectors, for example to "
+            "unit length."
+        )
+    return rounded
 
 
 def write_array(file: IO[bytes], pieces: Iterator[NDArray[Any]], *, shape: tuple[int, ...], dtype: str) -> None:

@@ -239,7 +239,7 @@ def _blocks(name: str, frame: pl.LazyFrame, options: ReadOptions, *, rows: int, 
                 f"{name}: rows {start + 1:,} to {start + count:,} have only {len(words) - words.null_count():,} words "
                 f"for {count:,} rows. Every row needs a word."
             )
-        numbers = to_float32(_matrix(name, columns, start, width))
+        numbers = to_float32(_matrix(name, columns, start, width), name, start)
         yield select_rows(words.to_list(), numbers, start, options)
 
 

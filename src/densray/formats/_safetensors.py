@@ -138,7 +138,7 @@ def read_safetensors(source: Source, options: ReadOptions, words_file: Path | No
         step = rows_per_block(width, itemsize=max(4, matrix.dtype.itemsize))
         for start in range(0, len(words), step):
             piece = matrix[start : min(start + step, len(words))]
-            numbers = _from_bfloat16(piece) if dtype == "BF16" else to_float32(piece)
+            numbers = _from_bfloat16(piece) if dtype == "BF16" else to_float32(piece, name, start)
             yield select_rows(words[start : start + step], numbers, start, options)
 
     return SpaceStream(width, rows, blocks())

@@ -387,6 +387,7 @@ def read_glove(source: Source, options: ReadOptions) -> SpaceStream:
 
 _FRACTION = re.compile(rb"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
 _COLUMN_NAMES = (b"", b"word", b"words", b"token", b"tokens", b"term", b"index", b"key", b"name", b"id", b"unnamed: 0")
+_NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _LIKE_A_NUMBER = re.compile(rb"[+-]?\.?\d[\d.,;:eEdD+-]*")
 _QUOTED = re.compile(rb"(?:\".+\"|'.+')", re.DOTALL)
 
@@ -426,7 +427,7 @@ def _names_columns(lines: list[list[bytes]], width: int, *, tabs: bool) -> bool:
     if b" ".join(lines[0][:-width]).strip(b"\"'").lower() in _COLUMN_NAMES:
         return True
     others = (token for fields in lines[1:] for token in fields[len(fields) - _trailing_numbers(fields) :])
-    return (tabs or width > 1) and not all(map(bytes.isdigit, others))
+    return (tabs or width > 1) and not all(token.isdigit() or _NOT_FINITE.fullmatch(token) for token in others)
 
 
 def _has_numbers(tokens: list[bytes]) -> bool:
