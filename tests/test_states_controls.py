@@ -81,6 +81,9 @@ def test_a_concept_that_controls_do_not_hold_is_not_called_a_surface_feature():
     assert not any(control.as_well for control in result.controls)
     assert [control.layer for control in result.controls] == [None, 1]
     assert "surface" not in result.summary
+    for other in (texts[::-1], [*texts[:-1], "another text"]):  # in another order, or one of them replaced
+        with pytest.raises(TaskError, match=r"'embeddings' has other texts .* text \d+ is '.* same order"):
+            compare_layers(states, controls={"embeddings": States.of_arrays(noise[2:3], other)}, **QUICK)
     short = {"embeddings": States.of_arrays([noise[2][:7]], texts[:7])}
     with pytest.raises(TaskError, match="has 7 texts; 80 are needed"):
         compare_layers(states, controls=short, **QUICK)

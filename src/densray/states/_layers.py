@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from densray._threads import map_parallel
 from densray.axes import Agreement, Axis, degrees_between, measure_agreement
-from densray.errors import Advice, Argument, DensRayError, TaskError
+from densray.errors import Advice, Argument, DensRayError, TaskError, shorten
 from densray.folds import draw_folds
 from densray.groups import GroupProposal, check_named_groups
 from densray.metrics import Interval, auc
@@ -386,6 +386,7 @@ def compare_layers(
     n_folds = _count_folds(rows, folds, random_state, proposed=grouped == "as proposed")
     for method in methods:
         make_rotation(method)  # raises if the name is unknown
+    _check_controls(controls or {}, states)
     jobs = [(layer, method) for layer in compared for method in methods]
 
     options = {
@@ -457,6 +458,21 @@ def _count_folds(rows: Rows, folds: int, random_state: int, *, proposed: bool) -
         ) from None
 
 
+def _check_controls(controls: Mapping[str, States], states: States) -> None:
+    """Raise unless all controls have the texts of the states, in the same order."""
+    for name, control in controls.items():
+        if len(control) != len(states):
+            raise TaskError(
+                f"the control '{name}' has {len(control):,} texts; {len(states):,} are needed: the same ones."
+            )
+        for number, (given, needed) in enumerate(zip(control.texts, states.texts, strict=True), start=1):
+            if given != needed:
+                raise TaskError(
+                    f"the control '{name}' has other texts than the states: text {number} is {shorten(given)}, not "
+                    f"{shorten(needed)}. Read the controls of the same texts, in the same order (read_controls)."
+                )
+
+
 def _read_controls(
     rows: Rows,
     controls: Mapping[str, States],
@@ -468,8 +484,6 @@ def _read_controls(
 ) -> Iterator[LayerControl]:
     """Yield the AUC of each method on each control, with the folds of the comparison."""
     for name, states in controls.items():
-        if len(states) != len(rows):
-            raise TaskError(f"the control '{name}' has {len(states):,} texts; {len(rows):,} are needed: the same ones.")
         for method, found in best.items():
             layer = found.layer if found.layer in states.layers and len(states.layers) > 1 else states.layers[-1]
             X = np.asarray(states[layer], dtype=np.float32)
