@@ -18,7 +18,7 @@ import numpy as np
 from densray._threads import ignored_warnings
 from densray._vocabulary import spread_rows
 from densray.errors import Advice, Argument, MissingExtraError, TaskError, how_to_install, load_extra
-from densray.states._blocks import input_device, load_torch
+from densray.states._blocks import input_device, load_torch, refuse_virtual_tokens
 from densray.states._chat import ChatText, Text, as_texts
 
 if TYPE_CHECKING:
@@ -196,6 +196,7 @@ def encode_texts(
 
     Positions of tokens are computed only with `offsets`, because they take longer than the tokens.
     """
+    refuse_virtual_tokens(model)
     texts = as_texts(tokenizer, texts)
     check_texts(texts)
     tokens, places = _tokenize(tokenizer, texts, offsets=offsets)
