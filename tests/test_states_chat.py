@@ -25,7 +25,7 @@ from densray.states._chat import as_texts
 from densray.states._generation import generate_tokens
 from densray.states._models import encode_texts
 from densray.states._padding import padded
-from tiny_models import WIDTH, make_model, make_tokenizer, torch
+from tiny_models import WIDTH, make_model, make_tokenizer, torch, transformers
 
 TEMPLATE = (
     "{% for m in messages %}{% if m['role'] == 'system' and refuse is defined %}{{ raise_exception('no system') }}"
@@ -78,6 +78,62 @@ def test_a_conversation_has_exactly_one_first_token(model, written, usual):
     assert [len(each) for each in encoded.offsets] == [len(each) for each in encoded.tokens]
     added = encode_texts(model, tokenizer, [ASKED, "the film"], first_token=True).tokens
     assert [each.count(tokenizer.bos_token_id) for each in added] == [1, 1]
+
+
+def with_special_tokens(form: str, **more: bool):
+    """A tokenizer that puts special tokens around every text, as Llama's (BOS) and some others (EOS) do."""
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer = chatting("{{ bos_token }} " + TEMPLATE, first=True, **more)
+    tokenizer.eos_token = "never"  # any word of the vocabulary
+    numbers = [("[BOS]", tokenizer.bos_token_id), ("never", tokenizer.eos_token_id)]
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=form, special_tokens=numbers)
+    return tokenizer
+
+
+@pytest.mark.parametrize("form", ["[BOS] $A", "[BOS] $A never"])
+def test_a_conversation_written_beforehand_has_the_tokens_of_its_messages(model, form):
+    tokenizer = with_special_tokens(form)
+    written = tokenizer.apply_chat_template(ASKED, tokenize=False, add_generation_prompt=True)
+    assert tokenizer(written)["input_ids"][:2] == [tokenizer.bos_token_id] * 2  # the control
+    for first_token in (True, False, "auto"):
+        encoded = encode_texts(model, tokenizer, [ASKED, written, "the film"], first_token=first_token, offsets=True)
+        assert encoded.tokens[0] == encoded.tokens[1]
+        assert [row.count(tokenizer.bos_token_id) for row in encoded.tokens] == [1, 1, 1]
+        assert [len(row) for row in encoded.offsets] == [len(row) for row in encoded.tokens]
+        assert encoded.offsets[0] == encoded.offsets[1]
+    tokens = read_tokens(model, tokenizer, written).tokens
+    assert "".join(tokens) == written.rstrip()
+    plain = chatting(first=True)  # a tokenizer that adds nothing: the text is as its author wrote it
+    assert encode_texts(model, plain, ["[BOS] [BOS] the film"], first_token=False).tokens[0].count(2) == 2
+
+
+@pytest.mark.parametrize("offsets", [True, False])
+def test_a_prompt_does_not_end_with_the_end_of_the_text(model, offsets):
+    tokenizer, plain = with_special_tokens("[BOS] $A never"), with_special_tokens("[BOS] $A")
+    end = tokenizer.eos_token_id
+    assert tokenizer("the film")["input_ids"][-1] == end  # the control
+    for each in (model, model.model):  # with and without the head
+        found, expected = (encode_texts(each, one, TEXTS, offsets=offsets) for one in (tokenizer, plain))
+        assert found == expected
+    assert encode_texts(model, tokenizer, ["the film never"]).tokens[0][-1] == end  # the text's own stays
+    assert np.array_equal(read_states(model, tokenizer, TEXTS)[1], read_states(model, plain, TEXTS)[1])
+    assert generate_texts(model, tokenizer, TEXTS, max_new_tokens=3) == generate_texts(
+        model, plain, TEXTS, max_new_tokens=3
+    )
+
+
+@pytest.mark.parametrize("family", ["bert", "t5", "roberta"])
+def test_models_that_read_in_both_directions_keep_the_end_of_the_text(family):
+    tokenizer = with_special_tokens("[BOS] $A never")
+    if family == "t5":
+        both = make_model("t5").get_encoder()
+    elif family == "roberta":
+        size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
+        both = transformers.RobertaForMaskedLM(transformers.RobertaConfig(vocab_size=20, **size)).eval()
+    else:
+        both = make_model(family)
+    assert encode_texts(both, tokenizer, ["the film"]).tokens == [tokenizer("the film")["input_ids"]]
 
 
 def test_a_template_without_system_messages_gets_them_with_the_question():
