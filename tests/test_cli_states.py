@@ -91,6 +91,23 @@ def test_options_of_states_reach_the_library(files: Path, tmp_path: Path, capsys
     assert told["pool"] == "last"
 
 
+def test_conversations_of_a_file_are_written_by_the_chat_template(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokenizer = make_tokenizer()
+    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }} {% endfor %}said that"
+    make_model("llama").save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    rows = [{"text": [{"role": "user", "content": text}], "label": n} for n, text in enumerate(PLAIN)]
+    (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    chats = str(tmp_path / "chats.jsonl")
+    assert run(["model", "read", str(tmp_path / "model"), chats, "-o", str(tmp_path / "s"), "--quiet"]) == 0
+    assert States.open(tmp_path / "s").texts == tuple(f"{text} said that" for text in PLAIN)
+    assert States.open(tmp_path / "s" / "embeddings").texts == tuple(f"{text} said that" for text in PLAIN)
+    assert run(["model", "read", str(files / "model"), chats, "-o", str(tmp_path / "new"), "--quiet"]) == 2
+    assert "has no chat template" in capsys.readouterr().err
+
+
 def test_layers_are_compared_with_figure_and_report(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,17 @@ import pytest
 
 from densray.errors import TaskError
 from densray.states import (
+    Continuations,
     Intervention,
     LabelledTexts,
     LayerChange,
     SpanPositions,
+    continuation_log_odds,
     contrast,
     find_blocks,
     generate_texts,
     read_contrast,
+    read_prompts,
     read_states,
     read_tokens,
 )
@@ -178,6 +182,74 @@ def test_contrasts_are_pairs_or_personas_that_answer_questions(tmp_path: Path):
     assert read_contrast(tmp_path / "chat.csv").texts == (asked.texts[0], asked.texts[2])
     (tmp_path / "labels.csv").write_text("text,label\ngood,1\nbad,0\n")
     assert read_contrast(tmp_path / "labels.csv").labels == (1.0, 0.0)
+
+
+CHATS = [[{"role": "user", "content": "the film"}], [*ASKED, {"role": "assistant", "content": "was bad"}]]
+
+
+def in_files(folder: Path, rows: list[dict[str, object]], only: str) -> list[Path]:
+    """The same rows as JSON lines, as a JSON list over several lines, and, with one column, as bare lists."""
+    whole = {
+        "t.jsonl": "\n".join(map(json.dumps, rows)),
+        "t.json": json.dumps(rows, indent=1),
+        "lines.json": "\n".join(map(json.dumps, rows)),
+    }
+    if all(list(row) == [only] for row in rows):
+        whole |= {
+            "bare.jsonl": "\n".join(json.dumps(row[only]) for row in rows),
+            "bare.json": json.dumps([row[only] for row in rows]),
+        }
+    for name, content in whole.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return [folder / name for name in whole]
+
+
+def test_conversations_in_files_are_read_as_messages(model, tmp_path: Path):
+    mixed = [*CHATS, "a doctor"]
+    for path in in_files(tmp_path, [{"text": text} for text in mixed], "text"):
+        assert list(LabelledTexts.read(path).texts) == mixed, path.name
+        assert list(read_prompts(path)[0]) == mixed
+    tokenizer = chatting("[BOS]" + TEMPLATE, first=True)
+    read = LabelledTexts.read(tmp_path / "t.json").texts
+    assert read_states(model, tokenizer, read).texts == tuple(as_texts(tokenizer, mixed))
+    assert [row.count(tokenizer.bos_token_id) for row in encode_texts(model, tokenizer, read).tokens] == [1, 1, 0]
+    rows = [{"messages": text, "label": place, "group": None} for place, text in enumerate(mixed)]
+    for path in in_files(tmp_path, rows, "messages"):
+        found = LabelledTexts.read(path, text_column="messages")
+        assert (list(found.texts), found.labels, found.groups) == (mixed, (0.0, 1.0, 2.0), ("", "", ""))
+        prompts = Continuations.read(path, " he", " she", text_column="messages")
+        assert np.isfinite(continuation_log_odds(model, chatting(), prompts)).all()
+    pairs = [{"positive": CHATS[0], "negative": CHATS[1]}, {"positive": "good", "negative": "bad"}]
+    for path in in_files(tmp_path, pairs, "text"):
+        assert read_contrast(path) == contrast([CHATS[0], "good"], [CHATS[1], "bad"])
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"text": {"role": "user", "content": "the film"}}, "'text' is .*; a text is needed, or a list of messages"),
+        ({"text": [{"role": "user", "content": ["the film"]}]}, "a role and a content that are texts"),
+        ({"text": ["the film"]}, "a list of messages"),
+        ({"text": []}, "the text is empty"),
+        ({"text": "the film", "label": [1]}, r"'label' is a list \('\[1\]'\); a text or a number is needed"),
+        ({"text": "the film", "word": {"a": 1}}, "'word' is an object"),
+        (3, "'3' is not an object with a text"),
+    ],
+)
+def test_cells_that_are_neither_texts_nor_messages_are_named(tmp_path: Path, row, said):
+    first = {"text": "a doctor", "label": 1, "word": "doctor"}
+    (tmp_path / "t.jsonl").write_text(f"{json.dumps(first)}\n{json.dumps(row)}\n")
+    (tmp_path / "t.json").write_text(f"\n[{json.dumps(first)}, \n{json.dumps(row)}]")
+    for name, line in (("t.jsonl", 2), ("t.json", 3)):
+        with pytest.raises(TaskError, match=rf"{name}, line {line}: .*{said}"):
+            LabelledTexts.read(tmp_path / name)
+    (tmp_path / "t.json").write_text('[{"text": "a doctor"},\n {"text" 3}]')
+    with pytest.raises(TaskError, match=r"t.json, line 2: not valid JSON \(Expecting ':'"):
+        LabelledTexts.read(tmp_path / "t.json")
+    persona = {"positive": CHATS[0], "negative": "bad", "question": "the film"}
+    (tmp_path / "t.jsonl").write_text(json.dumps(persona))
+    with pytest.raises(TaskError, match=r"line 1: 'positive' is a list .*; a text or a number is needed"):
+        read_contrast(tmp_path / "t.jsonl")
 
 
 def test_contrasts_of_generators_are_those_of_lists():

@@ -169,7 +169,7 @@ def embed(
 def read(
     model: Model,
     texts: Annotated[
-        Path, typer.Argument(metavar="TEXTS", help="One text per line (.txt), or a table: .csv, .tsv, .jsonl.")
+        Path, typer.Argument(metavar="TEXTS", help="One text per line (.txt), or a table: .csv, .tsv, .jsonl, .json.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder to write.")],
     columns: TextColumns,
