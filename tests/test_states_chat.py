@@ -180,6 +180,12 @@ def test_contrasts_are_pairs_or_personas_that_answer_questions(tmp_path: Path):
     assert read_contrast(tmp_path / "pairs.csv") == pairs
     (tmp_path / "chat.csv").write_text("positive,negative,question\ngood,bad,the film\n")
     assert read_contrast(tmp_path / "chat.csv").texts == (asked.texts[0], asked.texts[2])
+    sides = ["good", "very good"], ["bad", "very bad"]
+    rows = [f"{high},{low},{asks}" for asks in ("the film", "a doctor") for high, low in zip(*sides, strict=True)]
+    (tmp_path / "more.csv").write_text("\n".join(["positive,negative,question", *rows]))
+    found, several = read_contrast(tmp_path / "more.csv"), contrast(*sides, ["the film", "a doctor"])
+    texts = [sorted(map(str, zip(each.texts, each.labels, each.groups, strict=True))) for each in (found, several)]
+    assert texts[0] == texts[1]  # two personas per side: the same texts, pair after pair
     (tmp_path / "labels.csv").write_text("text,label\ngood,1\nbad,0\n")
     assert read_contrast(tmp_path / "labels.csv").labels == (1.0, 0.0)
 
