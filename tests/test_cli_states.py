@@ -84,6 +84,28 @@ def test_options_of_states_reach_the_library(files: Path, tmp_path: Path, capsys
         "--first-token", "no", "--device", "cpu",
     )  # fmt: skip
     assert (told["pool"], told["layers"], told["dtype"], told["labels"]) == ("word", [0, 2], "bfloat16", None)
+    told = run_for_json(  # a column of words is used by --pool word only
+        capsys, "model", "read", str(files / "model"), str(tmp_path / "words.jsonl"), "-o", str(tmp_path / "last"),
+        "--text-column", "sentence", "--layers", "0",
+    )  # fmt: skip
+    assert told["pool"] == "last"
+
+
+def test_conversations_of_a_file_are_written_by_the_chat_template(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokenizer = make_tokenizer()
+    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }} {% endfor %}said that"
+    make_model("llama").save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    rows = [{"text": [{"role": "user", "content": text}], "label": n} for n, text in enumerate(PLAIN)]
+    (tmp_path / "chats.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    chats = str(tmp_path / "chats.jsonl")
+    assert run(["model", "read", str(tmp_path / "model"), chats, "-o", str(tmp_path / "s"), "--quiet"]) == 0
+    assert States.open(tmp_path / "s").texts == tuple(f"{text} said that" for text in PLAIN)
+    assert States.open(tmp_path / "s" / "embeddings").texts == tuple(f"{text} said that" for text in PLAIN)
+    assert run(["model", "read", str(files / "model"), chats, "-o", str(tmp_path / "new"), "--quiet"]) == 2
+    assert "has no chat template" in capsys.readouterr().err
 
 
 def test_layers_are_compared_with_figure_and_report(
@@ -254,6 +276,7 @@ REMOVE = ("model", "remove", "model", "texts.csv")
         ((*STATES, "plain.txt", "-o", "NEW", "--layers", "last"), "not a comma-separated list of integers"),
         ((*STATES, "plain.txt", "-o", "NEW", "--pool", "first"), "one of last, mean, word"),
         ((*STATES, "plain.txt", "-o", "NEW", "--pool", "word"), "--pool word needs one word per text"),
+        ((*STATES, "texts.csv", "-o", "NEW", "--word-column", "group"), "--word-column is given without --pool word"),
         ((*STATES, "plain.txt", "-o", "NEW", "--dtype", "int8"), "one of float32"),
         ((*STATES, "plain.txt", "-o", "NEW", "--first-token", "maybe"), "auto, yes or no"),
         ((*STATES, "texts.csv", "-o", "NEW", "--text-column", "body"), "no column 'body' among text, label, group"),

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from densray.errors import TaskError
-from densray.states import Intervention, LayerChange, find_blocks, model_checksum, read_states, weight_differences
+from densray.states import (
+    Intervention,
+    LayerChange,
+    find_blocks,
+    generate_texts,
+    model_checksum,
+    read_states,
+    weight_differences,
+)
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
 TEXTS = ["the nurse said that she was tired", "good film", "the doctor said that he was never tired again"]
@@ -266,6 +275,71 @@ def test_an_adapter_fits_the_base_model_until_it_is_trained(adapted):
         steering(checksum=checksum).applied(adapted(0.1)),
     ):
         pass
+
+
+class Prompted(torch.nn.Module):
+    """A model with learned vectors before every text, as PEFT wraps it."""
+
+    def __init__(self, kind="PROMPT_TUNING", *, disabled=False):
+        super().__init__()
+        self.base_model = make_model("llama")
+        self.prompt = torch.nn.Parameter(torch.randn(1, 3, WIDTH, generator=torch.Generator().manual_seed(0)))
+        self.kind, self._adapters_disabled = kind, disabled
+
+    @property
+    def active_peft_config(self):
+        return SimpleNamespace(peft_type=self.kind, is_prompt_learning=True, num_virtual_tokens=3)
+
+    @property
+    def config(self):
+        return self.base_model.config
+
+    def forward(self, input_ids, attention_mask=None):
+        if self._adapters_disabled:
+            return self.base_model(input_ids=input_ids, attention_mask=attention_mask)
+        vectors = self.base_model.get_input_embeddings()(input_ids)
+        whole = torch.cat([self.prompt.expand(len(vectors), -1, -1), vectors], dim=1)
+        return self.base_model(inputs_embeds=whole)
+
+
+def prompt_tuned(kind="PROMPT_TUNING"):
+    peft = pytest.importorskip("peft", reason="the real adapters need peft")
+    config = {"PROMPT_TUNING": peft.PromptTuningConfig, "PREFIX_TUNING": peft.PrefixTuningConfig}[kind]
+    return peft.get_peft_model(make_model("llama"), config(task_type="CAUSAL_LM", num_virtual_tokens=3)).eval()
+
+
+@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")  # inside peft
+@pytest.mark.parametrize("made", [Prompted, prompt_tuned])
+def test_adapters_that_add_tokens_are_refused_by_name(made):
+    model, tokenizer = made(), make_tokenizer()
+    said = r"\(PROMPT_TUNING\) puts 3 virtual tokens before every text.*get_base_model"
+    for use in (
+        lambda: read_states(model, tokenizer, TEXTS),
+        lambda: read_states(model, tokenizer, TEXTS, blocks=find_blocks(model.base_model), first_token=False),
+        lambda: generate_texts(model, tokenizer, TEXTS, max_new_tokens=2),
+        lambda: steering().applied(model).__enter__(),
+    ):
+        with pytest.raises(TaskError, match=said):
+            use()
+    plain = read_states(model.base_model, tokenizer, TEXTS)
+    assert np.array_equal(plain[1], read_states(make_model("llama"), tokenizer, TEXTS)[1])
+
+
+@pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")  # inside peft
+def test_adapters_that_are_off_or_add_no_tokens_are_read():
+    tokenizer = make_tokenizer()
+    plain = read_states(make_model("llama"), tokenizer, TEXTS)
+    assert np.allclose(read_states(Prompted(disabled=True), tokenizer, TEXTS)[1], plain[1], atol=1e-5)
+    model = prompt_tuned("PREFIX_TUNING")
+    with torch.inference_mode():
+        ids = torch.tensor([tokenizer(TEXTS[0])["input_ids"]])
+        expected = model(input_ids=ids, output_hidden_states=True).hidden_states[2][0, -1].numpy()
+    assert read_states(model, tokenizer, TEXTS[:1])[1][0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_an_empty_list_of_blocks_is_named():
+    with pytest.raises(TaskError, match=r"blocks=\[\] is given; at least one block of the model is needed"):
+        read_states(make_model("llama"), make_tokenizer(), TEXTS, layers=[0], blocks=[])
 
 
 def test_models_with_compiled_blocks_have_the_weights_of_the_model():

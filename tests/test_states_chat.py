@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,17 @@ import pytest
 
 from densray.errors import TaskError
 from densray.states import (
+    Continuations,
     Intervention,
     LabelledTexts,
     LayerChange,
     SpanPositions,
+    continuation_log_odds,
     contrast,
     find_blocks,
     generate_texts,
     read_contrast,
+    read_prompts,
     read_states,
     read_tokens,
 )
@@ -25,7 +29,7 @@ from densray.states._chat import as_texts
 from densray.states._generation import generate_tokens
 from densray.states._models import encode_texts
 from densray.states._padding import padded
-from tiny_models import WIDTH, make_model, make_tokenizer, torch
+from tiny_models import WIDTH, make_model, make_tokenizer, torch, transformers
 
 TEMPLATE = (
     "{% for m in messages %}{% if m['role'] == 'system' and refuse is defined %}{{ raise_exception('no system') }}"
@@ -80,6 +84,62 @@ def test_a_conversation_has_exactly_one_first_token(model, written, usual):
     assert [each.count(tokenizer.bos_token_id) for each in added] == [1, 1]
 
 
+def with_special_tokens(form: str, **more: bool):
+    """A tokenizer that puts special tokens around every text, as Llama's (BOS) and some others (EOS) do."""
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer = chatting("{{ bos_token }} " + TEMPLATE, first=True, **more)
+    tokenizer.eos_token = "never"  # any word of the vocabulary
+    numbers = [("[BOS]", tokenizer.bos_token_id), ("never", tokenizer.eos_token_id)]
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=form, special_tokens=numbers)
+    return tokenizer
+
+
+@pytest.mark.parametrize("form", ["[BOS] $A", "[BOS] $A never"])
+def test_a_conversation_written_beforehand_has_the_tokens_of_its_messages(model, form):
+    tokenizer = with_special_tokens(form)
+    written = tokenizer.apply_chat_template(ASKED, tokenize=False, add_generation_prompt=True)
+    assert tokenizer(written)["input_ids"][:2] == [tokenizer.bos_token_id] * 2  # the control
+    for first_token in (True, False, "auto"):
+        encoded = encode_texts(model, tokenizer, [ASKED, written, "the film"], first_token=first_token, offsets=True)
+        assert encoded.tokens[0] == encoded.tokens[1]
+        assert [row.count(tokenizer.bos_token_id) for row in encoded.tokens] == [1, 1, 1]
+        assert [len(row) for row in encoded.offsets] == [len(row) for row in encoded.tokens]
+        assert encoded.offsets[0] == encoded.offsets[1]
+    tokens = read_tokens(model, tokenizer, written).tokens
+    assert "".join(tokens) == written.rstrip()
+    plain = chatting(first=True)  # a tokenizer that adds nothing: the text is as its author wrote it
+    assert encode_texts(model, plain, ["[BOS] [BOS] the film"], first_token=False).tokens[0].count(2) == 2
+
+
+@pytest.mark.parametrize("offsets", [True, False])
+def test_a_prompt_does_not_end_with_the_end_of_the_text(model, offsets):
+    tokenizer, plain = with_special_tokens("[BOS] $A never"), with_special_tokens("[BOS] $A")
+    end = tokenizer.eos_token_id
+    assert tokenizer("the film")["input_ids"][-1] == end  # the control
+    for each in (model, model.model):  # with and without the head
+        found, expected = (encode_texts(each, one, TEXTS, offsets=offsets) for one in (tokenizer, plain))
+        assert found == expected
+    assert encode_texts(model, tokenizer, ["the film never"]).tokens[0][-1] == end  # the text's own stays
+    assert np.array_equal(read_states(model, tokenizer, TEXTS)[1], read_states(model, plain, TEXTS)[1])
+    assert generate_texts(model, tokenizer, TEXTS, max_new_tokens=3) == generate_texts(
+        model, plain, TEXTS, max_new_tokens=3
+    )
+
+
+@pytest.mark.parametrize("family", ["bert", "t5", "roberta"])
+def test_models_that_read_in_both_directions_keep_the_end_of_the_text(family):
+    tokenizer = with_special_tokens("[BOS] $A never")
+    if family == "t5":
+        both = make_model("t5").get_encoder()
+    elif family == "roberta":
+        size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
+        both = transformers.RobertaForMaskedLM(transformers.RobertaConfig(vocab_size=20, **size)).eval()
+    else:
+        both = make_model(family)
+    assert encode_texts(both, tokenizer, ["the film"]).tokens == [tokenizer("the film")["input_ids"]]
+
+
 def test_a_template_without_system_messages_gets_them_with_the_question():
     tokenizer = chatting("{% set refuse = true %}" + TEMPLATE)
     assert as_texts(tokenizer, [ASKED]) == ["good film\n\nthe nurse said that"]
@@ -120,8 +180,82 @@ def test_contrasts_are_pairs_or_personas_that_answer_questions(tmp_path: Path):
     assert read_contrast(tmp_path / "pairs.csv") == pairs
     (tmp_path / "chat.csv").write_text("positive,negative,question\ngood,bad,the film\n")
     assert read_contrast(tmp_path / "chat.csv").texts == (asked.texts[0], asked.texts[2])
+    sides = ["good", "very good"], ["bad", "very bad"]
+    rows = [f"{high},{low},{asks}" for asks in ("the film", "a doctor") for high, low in zip(*sides, strict=True)]
+    (tmp_path / "more.csv").write_text("\n".join(["positive,negative,question", *rows]))
+    found, several = read_contrast(tmp_path / "more.csv"), contrast(*sides, ["the film", "a doctor"])
+    texts = [sorted(map(str, zip(each.texts, each.labels, each.groups, strict=True))) for each in (found, several)]
+    assert texts[0] == texts[1]  # two personas per side: the same texts, pair after pair
     (tmp_path / "labels.csv").write_text("text,label\ngood,1\nbad,0\n")
     assert read_contrast(tmp_path / "labels.csv").labels == (1.0, 0.0)
+
+
+CHATS = [[{"role": "user", "content": "the film"}], [*ASKED, {"role": "assistant", "content": "was bad"}]]
+
+
+def in_files(folder: Path, rows: list[dict[str, object]], only: str) -> list[Path]:
+    """The same rows as JSON lines, as a JSON list over several lines, and, with one column, as bare lists."""
+    whole = {
+        "t.jsonl": "\n".join(map(json.dumps, rows)),
+        "t.json": json.dumps(rows, indent=1),
+        "lines.json": "\n".join(map(json.dumps, rows)),
+    }
+    if all(list(row) == [only] for row in rows):
+        whole |= {
+            "bare.jsonl": "\n".join(json.dumps(row[only]) for row in rows),
+            "bare.json": json.dumps([row[only] for row in rows]),
+        }
+    for name, content in whole.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    return [folder / name for name in whole]
+
+
+def test_conversations_in_files_are_read_as_messages(model, tmp_path: Path):
+    mixed = [*CHATS, "a doctor"]
+    for path in in_files(tmp_path, [{"text": text} for text in mixed], "text"):
+        assert list(LabelledTexts.read(path).texts) == mixed, path.name
+        assert list(read_prompts(path)[0]) == mixed
+    tokenizer = chatting("[BOS]" + TEMPLATE, first=True)
+    read = LabelledTexts.read(tmp_path / "t.json").texts
+    assert read_states(model, tokenizer, read).texts == tuple(as_texts(tokenizer, mixed))
+    assert [row.count(tokenizer.bos_token_id) for row in encode_texts(model, tokenizer, read).tokens] == [1, 1, 0]
+    rows = [{"messages": text, "label": place, "group": None} for place, text in enumerate(mixed)]
+    for path in in_files(tmp_path, rows, "messages"):
+        found = LabelledTexts.read(path, text_column="messages")
+        assert (list(found.texts), found.labels, found.groups) == (mixed, (0.0, 1.0, 2.0), ("", "", ""))
+        prompts = Continuations.read(path, " he", " she", text_column="messages")
+        assert np.isfinite(continuation_log_odds(model, chatting(), prompts)).all()
+    pairs = [{"positive": CHATS[0], "negative": CHATS[1]}, {"positive": "good", "negative": "bad"}]
+    for path in in_files(tmp_path, pairs, "text"):
+        assert read_contrast(path) == contrast([CHATS[0], "good"], [CHATS[1], "bad"])
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"text": {"role": "user", "content": "the film"}}, "'text' is .*; a text is needed, or a list of messages"),
+        ({"text": [{"role": "user", "content": ["the film"]}]}, "a role and a content that are texts"),
+        ({"text": ["the film"]}, "a list of messages"),
+        ({"text": []}, "the text is empty"),
+        ({"text": "the film", "label": [1]}, r"'label' is a list \('\[1\]'\); a text or a number is needed"),
+        ({"text": "the film", "word": {"a": 1}}, "'word' is an object"),
+        (3, "'3' is not an object with a text"),
+    ],
+)
+def test_cells_that_are_neither_texts_nor_messages_are_named(tmp_path: Path, row, said):
+    first = {"text": "a doctor", "label": 1, "word": "doctor"}
+    (tmp_path / "t.jsonl").write_text(f"{json.dumps(first)}\n{json.dumps(row)}\n")
+    (tmp_path / "t.json").write_text(f"\n[{json.dumps(first)}, \n{json.dumps(row)}]")
+    for name, line in (("t.jsonl", 2), ("t.json", 3)):
+        with pytest.raises(TaskError, match=rf"{name}, line {line}: .*{said}"):
+            LabelledTexts.read(tmp_path / name)
+    (tmp_path / "t.json").write_text('[{"text": "a doctor"},\n {"text" 3}]')
+    with pytest.raises(TaskError, match=r"t.json, line 2: not valid JSON \(Expecting ':'"):
+        LabelledTexts.read(tmp_path / "t.json")
+    persona = {"positive": CHATS[0], "negative": "bad", "question": "the film"}
+    (tmp_path / "t.jsonl").write_text(json.dumps(persona))
+    with pytest.raises(TaskError, match=r"line 1: 'positive' is a list .*; a text or a number is needed"):
+        read_contrast(tmp_path / "t.jsonl")
 
 
 def test_contrasts_of_generators_are_those_of_lists():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from commands import paths_of, run_for_json
 from densray.cli.entry import run
 from densray.errors import TaskError
+from densray.metrics import Interval
 from densray.states import States, compare_layers, open_controls, read_controls, read_states
 from tiny_models import N_BLOCKS, WIDTH, make_model, make_tokenizer, torch
 
@@ -79,11 +81,49 @@ def test_a_concept_that_controls_do_not_hold_is_not_called_a_surface_feature():
     assert not any(control.as_well for control in result.controls)
     assert [control.layer for control in result.controls] == [None, 1]
     assert "surface" not in result.summary
+    for other in (texts[::-1], [*texts[:-1], "another text"]):  # in another order, or one of them replaced
+        with pytest.raises(TaskError, match=r"'embeddings' has other texts .* text \d+ is '.* same order"):
+            compare_layers(states, controls={"embeddings": States.of_arrays(noise[2:3], other)}, **QUICK)
     short = {"embeddings": States.of_arrays([noise[2][:7]], texts[:7])}
     with pytest.raises(TaskError, match="has 7 texts; 80 are needed"):
         compare_layers(states, controls=short, **QUICK)
     same = {"embeddings": States.of_arrays([np.ones((80, 3))], texts)}  # nothing differs: at chance, no error
     assert compare_layers(states, controls=same, **QUICK).controls[0].auc == 0.5
+
+
+def two_methods_apart(strength: float) -> tuple[States, dict[str, States]]:
+    """States that ridge reads and the mean difference does not, and embeddings with a concept of some strength."""
+    drawn, y = np.random.default_rng(0), np.tile([1.0, -1.0], 100)
+    noise, embeddings = drawn.normal(size=200) * 8.0, drawn.normal(size=(200, 8))
+    embeddings[:, 0] += strength * y
+
+    def layer(signal: float) -> np.ndarray:
+        X = drawn.normal(size=(200, 8)) * 0.3
+        X[:, 0] += signal * y + noise
+        X[:, 1] += noise
+        return X
+
+    states = States.of_arrays([layer(0.0), layer(1.0)], [f"t {number} w{number * 7}" for number in range(200)])
+    return states.labelled(y), {"embeddings": States.of_arrays([embeddings], states.texts)}
+
+
+def test_a_surface_feature_reads_as_well_as_the_method_of_the_verdict():
+    options = {"groups": "none", "methods": ["ridge", "mean-difference"], "n_permutations": 19}
+    states, controls = two_methods_apart(0.18)
+    result = compare_layers(states, controls=controls, **options)
+    assert [control.as_well for control in result.controls] == [False, True]  # 0.60 for 1.00, and 0.60 for 0.46
+    assert result.summary.startswith("Detected by ridge with AUC 1.00")
+    assert "surface" not in result.text()
+    assert "surface" not in str(result.to_dict()["summary"])
+    states, controls = two_methods_apart(3.0)  # the control: embeddings that reveal the concept
+    known = compare_layers(states, controls=controls, **options)
+    assert known.text().endswith("Readable before the first block: a surface feature.")
+    both = [replace(control, auc=auc) for control, auc in zip(known.controls, (0.7, 0.97), strict=True)]
+    assert replace(known, controls=tuple(both)).summary.endswith(
+        "Readable before the first block, by mean-difference: a surface feature."
+    )
+    chance = tuple(replace(control, interval=Interval(0.5, 1.0)) for control in known.controls)
+    assert "surface" not in replace(known, controls=chance).summary
 
 
 def test_the_commands_read_and_use_controls(model, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -18,6 +18,7 @@ from densray.states import (
     find_blocks,
     load_model,
     model_checksum,
+    read_controls,
     read_states,
     read_tokens,
     weight_differences,
@@ -102,6 +103,38 @@ def test_a_word_inside_another_is_not_pooled():
     np.testing.assert_array_equal(by_word[N_BLOCKS - 1], by_span[N_BLOCKS - 1])
     with pytest.raises(TaskError, match="does not contain 'hat' except inside other words"):
         read_states(model, tokenizer, [text], pool="word", words=["hat"])
+
+
+@pytest.mark.parametrize("read", [read_states, read_controls])
+def test_words_and_spans_need_the_pooling_that_uses_them(read):
+    model, tokenizer = make_model("llama"), make_tokenizer()
+    words, spans = ["nurse", "film", "doctor", "bad", "good"], [(0, 1)] * len(TEXTS)
+    for given, said in (
+        ({"words": words}, "words is given with pool='last', .* Add pool='word', or leave out words"),
+        ({"spans": spans}, "spans is given with pool='last', .* Add pool='span', or leave out spans"),
+        ({"spans": [(5, 100)], "pool": "mean"}, "spans is given with pool='mean'"),
+        ({"words": words, "pool": "span"}, "words is given with pool='span'"),
+        ({"words": words, "pool": by_largest}, "words is given with pool='by_largest'"),
+        ({"words": words, "pool": "word", "spans": spans}, "spans is given with pool='word'"),
+    ):
+        with pytest.raises(TaskError, match=said):
+            read(model, tokenizer, TEXTS, **given)
+
+
+def by_largest(rows, mask):
+    return (rows * mask[:, :, None]).amax(dim=1)
+
+
+def test_a_sentence_encoder_pools_by_itself():
+    class Encoder:
+        def encode(self, texts):
+            return np.ones((len(texts), 4))
+
+    for given in ({"pool": "mean"}, {"pool": "word", "words": ["a", "b"]}):
+        with pytest.raises(TaskError, match=r"is given with a sentence encoder, which .* pools by itself"):
+            read_states(Encoder(), None, ["a", "b"], **given)
+    with pytest.raises(TaskError, match="words is given with pool='last'"):
+        read_states(Encoder(), None, ["a", "b"], words=["a", "b"])
 
 
 def test_a_word_and_a_function_can_be_pooled():

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +34,8 @@ FilePath = str | PathLike[str]
 _COLUMN_NAMES = {"item", "items", "term", "terms", "token", "tokens", "word", "words", "wort", "wörter", "mot", "mots"}
 
 _LARGEST_BYTES = 1 << 30
+#: What stands between two items of a JSON list.
+_BETWEEN_ITEMS = re.compile(r"[\s,]*")
 
 
 class Line(NamedTuple):
@@ -230,8 +232,8 @@ def _write_all_digits(rows: list[list[str]], frame: Any) -> None:
 
 
 class TextTable:
-    """The columns of a small file. ``.csv``, ``.tsv`` and ``.jsonl`` files name them; in other files, each line is a
-    row.
+    """The columns of a small file. ``.csv``, ``.tsv``, ``.jsonl`` and ``.json`` files name them; in other files, each
+    line is a row.
 
     Parameters
     ----------
@@ -243,7 +245,8 @@ class TextTable:
 
     Attributes
     ----------
-    columns : dict of str to list of str
+    columns : dict of str to list
+        The cells are texts. A cell of a JSON file may also be a list or an object; numbers there become texts.
     lines : list of int
         The line at which each row begins.
     """
@@ -252,8 +255,10 @@ class TextTable:
         self.file = TextFile(path, encoding="utf-8", error=error)
         ending = self.file.path.suffix.lower()
         self.lines: list[int] = []
-        if ending == ".jsonl":
-            rows = [self._object(line.number, line.text) for line in self.file.lines()]
+        rows: Sequence[Mapping[str, object]]
+        if ending in (".jsonl", ".json"):
+            values = self._json_lines() if ending == ".jsonl" else self._json_items()
+            rows = [self._cells(number, value, only) for number, value in values]
         elif ending in (".csv", ".tsv"):
             rows = self._fields("," if ending == ".csv" else "\t")
         else:
@@ -261,15 +266,48 @@ class TextTable:
             self.lines, rows = list(range(1, len(whole) + 1)), [{only: text} for text in whole]
         self.columns = {name: [row.get(name, "") for row in rows] for name in dict.fromkeys(n for r in rows for n in r)}
 
-    def _object(self, number: int, text: str) -> dict[str, str]:
+    def _json_lines(self) -> Iterator[tuple[int, object]]:
+        """Yield the value on each line, and the number of the line."""
+        for number, text in self.file.lines():
+            try:
+                yield number, json.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise self.file.problem(f"{shorten(text)} is not JSON ({shorten(error)}).", line=number) from None
+
+    def _json_items(self) -> Iterator[tuple[int, object]]:
+        """Yield the items of one JSON list with the lines at which they begin; JSON lines are read, too."""
+        text = self.file.text
         try:
-            row = json.loads(text)
-        except ValueError as error:
-            raise self.file.problem(f"{shorten(text)} is not JSON ({shorten(error)}).", line=number) from None
+            whole = json.loads(text)
+        except json.JSONDecodeError as error:
+            if not error.msg.startswith("Extra data"):  # as after the first of several lines
+                raise self.file.problem(f"not valid JSON ({error.msg}).", line=error.lineno) from None
+            yield from self._json_lines()
+            return
+        except (RecursionError, ValueError) as error:
+            raise self.file.problem(f"not usable JSON ({shorten(error)}).") from None
+        if not isinstance(whole, list):
+            yield 1, whole
+            return
+        decoder, place, number = json.JSONDecoder(), text.index("[") + 1, text.count("\n", 0, text.index("[")) + 1
+        for _ in whole:
+            start = _BETWEEN_ITEMS.match(text, place).end()  # type: ignore[union-attr]
+            number += text.count("\n", place, start)
+            value, place = decoder.raw_decode(text, start)
+            yield number, value
+            number += text.count("\n", start, place)
+
+    def _cells(self, number: int, row: object, only: str) -> dict[str, object]:
+        """Return the cells of a row of JSON; a text or a list of objects (a conversation) is the only cell."""
+        if isinstance(row, str) or (isinstance(row, list) and row and all(isinstance(item, dict) for item in row)):
+            row = {only: row}
         if not isinstance(row, dict):
-            raise self.file.problem(f"{shorten(text)} is not an object with a text.", line=number)
+            raise self.file.problem(f"{shorten(json.dumps(row))} is not an object with a text.", line=number)
         self.lines.append(number)
-        return {str(name): "" if value is None else str(value) for name, value in row.items()}
+        return {
+            str(name): "" if value is None else value if isinstance(value, list | dict) else str(value)
+            for name, value in row.items()
+        }
 
     def _fields(self, delimiter: str) -> list[dict[str, str]]:
         quoted: dict[str, Any] = {"quoting": csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE}
@@ -290,7 +328,20 @@ class TextTable:
         return rows
 
     def column(self, usual: str, name: str | None, *, needed: str = "") -> list[str]:
-        """Return a column by its name, or the usual one; empty if that is missing and not needed."""
+        """Return a column of texts by its name, or the usual one; empty if that is missing and not needed."""
+        texts = []
+        for place, cell in enumerate(self.cells(usual, name, needed=needed)):
+            if not isinstance(cell, str):
+                kind = "a list" if isinstance(cell, list) else "an object"
+                raise self.file.problem(
+                    f"'{name or usual}' is {kind} ({shorten(json.dumps(cell))}); a text or a number is needed.",
+                    line=self.lines[place],
+                )
+            texts.append(cell)
+        return texts
+
+    def cells(self, usual: str, name: str | None, *, needed: str = "") -> list[object]:
+        """Return a column as `column` does, with the lists and objects of a JSON file."""
         if (name or usual) in self.columns:
             return self.columns[name or usual]
         if name is None and not needed:

@@ -169,7 +169,7 @@ def embed(
 def read(
     model: Model,
     texts: Annotated[
-        Path, typer.Argument(metavar="TEXTS", help="One text per line (.txt), or a table: .csv, .tsv, .jsonl.")
+        Path, typer.Argument(metavar="TEXTS", help="One text per line (.txt), or a table: .csv, .tsv, .jsonl, .json.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder to write.")],
     columns: TextColumns,
@@ -225,6 +225,9 @@ def read(
     from densray.states import LabelledTexts, count_finished, load_model, read_controls, read_states
 
     given = LabelledTexts.read(texts, **asdict(columns))
+    if columns.word_column is not None and pool != "word":
+        raise TaskError("--word-column is given without --pool word, which reads the words. Add it, or leave it out.")
+    words = given.words if pool == "word" else None
     adding = _first_token(first_token)
     before = count_finished(output)
     note(f"Writing {output}", quiet=answer.quiet)
@@ -242,7 +245,7 @@ def read(
                 given.texts,
                 layers=split_numbers(layers) if layers not in (None, "all") else "all",
                 pool=pool or "last",
-                words=given.words,
+                words=words,
                 out=output,
                 dtype=dtype,
                 first_token=adding,
@@ -270,7 +273,7 @@ def read(
                     layers=found.layers,
                     out=output,
                     pool=found.pool,
-                    words=given.words,
+                    words=words,
                     dtype=dtype,
                     first_token=found.first_token,
                     truncate=truncate,

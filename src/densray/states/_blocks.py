@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import torch
 
 
+#: Adapters of PEFT that are prompts for its own code, but work on keys and values: no token moves.
+_TOKENS_UNMOVED = ("PREFIX_TUNING", "CARTRIDGE")
+
+
 def load_torch() -> Any:
     """Return the module `torch`; if it is missing, the error names the command to install it."""
     return load_extra("torch", "Hidden states need", extra="models")
@@ -33,6 +37,12 @@ class Stack:
 
 def find_stack(model: Any, blocks: Sequence[Any] | None = None) -> Stack:
     """Return the text stack of a model; `blocks` are its blocks if they cannot be found."""
+    refuse_virtual_tokens(model)
+    if blocks is not None and not len(blocks):
+        raise TaskError(
+            Argument("blocks", blocks),
+            " is given; at least one block of the model is needed. Leave it out to have the blocks found.",
+        )
     modules = tuple(find_blocks(model)) if blocks is None else tuple(blocks)
     needed = {id(block) for block in modules}
     owner, inner = model, model
@@ -54,8 +64,9 @@ def find_blocks(model: Any) -> Sequence[Any]:
     ------
     TaskError
         If the model has no list of at least two blocks, or if it has an encoder and a decoder. Then give the blocks as
-        `blocks`.
+        `blocks`. Also if an adapter of PEFT puts virtual tokens before every text.
     """
+    refuse_virtual_tokens(model)
     speaker = next((module for module in model.modules() if hasattr(module, "get_decoder")), None)
     tower = model
     if speaker is not None:
@@ -77,6 +88,21 @@ def find_blocks(model: Any) -> Sequence[Any]:
             Advice(" Use another model, or name its blocks in Python, in order (", Argument("blocks", ...), ")."),
         )
     return max((list(each) for each in lists), key=len)
+
+
+def refuse_virtual_tokens(model: Any) -> None:
+    """Raise if an adapter of PEFT puts learned vectors before the tokens of every text, which shifts their places."""
+    for module in model.modules() if hasattr(model, "modules") else ():
+        if not hasattr(type(module), "active_peft_config") or getattr(module, "_adapters_disabled", False):
+            continue
+        config = module.active_peft_config
+        kind = str(getattr(config.peft_type, "value", config.peft_type))
+        if config.is_prompt_learning and kind not in _TOKENS_UNMOVED:
+            raise TaskError(
+                f"the PEFT adapter of {type(model).__name__} ({kind}) puts {config.num_virtual_tokens} virtual tokens "
+                "before every text, so the states would be those of other tokens. Use the model without the adapter "
+                "(model.get_base_model()), or an adapter that adds no tokens, such as LoRA."
+            )
 
 
 def _outer_lists(module: Any) -> Iterator[Any]:

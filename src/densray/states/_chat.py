@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from densray._text_files import TextTable
 from densray.errors import TaskError, shorten
-from densray.states._texts import LabelledTexts, as_list
+from densray.states._texts import LabelledTexts, as_list, is_message, text_column_of
 
 Messages: TypeAlias = Sequence[Mapping[str, str]]
 Text: TypeAlias = "str | Messages"
@@ -49,7 +49,7 @@ def _written(
     tokenizer: Any, messages: list[Mapping[str, str]], number: int, generation_prompt: bool | None
 ) -> ChatText:
     for message in messages:
-        if not all(isinstance(message.get(key), str) for key in ("role", "content")):
+        if not is_message(message):
             raise TaskError(f"text {number}: {shorten(dict(message))} is not a message; role and content are needed.")
     if getattr(tokenizer, "chat_template", None) is None:
         raise TaskError(
@@ -127,11 +127,12 @@ def _asked(persona: Text, question: str) -> Messages:
 
 
 def read_contrast(path: str | Path) -> LabelledTexts:
-    """Read contrastive texts from a table (``.csv``, ``.tsv``, ``.jsonl``).
+    """Read contrastive texts from a table (``.csv``, ``.tsv``, ``.jsonl``, ``.json``).
 
-    With columns ``positive`` and ``negative``, each row is a pair. With a third column ``question``, the two are
-    personas that answer the question, as chat messages. With columns ``text`` and ``label`` (and ``group``), the file
-    contains labelled texts, and the higher label is positive.
+    With columns ``positive`` and ``negative``, each row is a pair; in JSON, they may be lists of messages. With a third
+    column ``question``, the two are personas that answer the question, as chat messages. For several personas per side,
+    repeat the question in one row for each pair of personas: texts that share a question are one group. With columns
+    ``text`` and ``label`` (and ``group``), the file contains labelled texts, and the higher label is positive.
     """
     table = TextTable(path, "text", error=TaskError)
     if "positive" not in table.columns and "negative" not in table.columns:
@@ -141,15 +142,14 @@ def read_contrast(path: str | Path) -> LabelledTexts:
                 f"{path} needs columns positive and negative (and perhaps question), or text and label with two labels."
             )
         return texts
-    columns = {name: table.column(name, None, needed="column") for name in ("positive", "negative")}
-    questions = table.columns.get("question")
-    for name, texts_of in {**columns, **({"question": questions} if questions else {})}.items():
+    if "question" not in table.columns:
+        return contrast(*(text_column_of(table, None, name, needed="column") for name in ("positive", "negative")))
+    columns = {name: table.column(name, None, needed="column") for name in ("positive", "negative", "question")}
+    for name, texts_of in columns.items():
         for line, text in zip(table.lines, texts_of, strict=True):
             if not text.strip():
                 raise table.file.problem(f"{name} is empty. Fill it, or remove this line.", line=line)
-    if questions is None:
-        return contrast(columns["positive"], columns["negative"])
-    rows = zip(columns["positive"], columns["negative"], questions, strict=True)
+    rows = zip(columns["positive"], columns["negative"], columns["question"], strict=True)
     parts = [contrast([high], [low], [question]) for high, low, question in rows]
     return LabelledTexts(
         tuple(text for part in parts for text in part.texts),

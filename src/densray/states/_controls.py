@@ -10,7 +10,7 @@ from densray.errors import TaskError
 from densray.states._blocks import find_stack, input_device, load_torch
 from densray.states._chat import Text, as_texts
 from densray.states._models import encode_texts
-from densray.states._reading import read_states
+from densray.states._reading import check_pool, read_states
 from densray.states._storage import States, is_states_folder
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def read_controls(
         raise TaskError(
             f"the controls {', '.join(names) or 'none'} are given; embeddings, untrained or both are needed."
         )
+    check_pool(reading.get("pool", "last"), words=reading.get("words"), spans=reading.get("spans"))
     torch = load_torch()
     module = find_stack(model).module
     embedding = getattr(module, "get_input_embeddings", lambda: None)()

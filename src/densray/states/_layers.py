@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from densray._threads import map_parallel
 from densray.axes import Agreement, Axis, degrees_between, measure_agreement
-from densray.errors import Advice, Argument, DensRayError, TaskError
+from densray.errors import Advice, Argument, DensRayError, TaskError, shorten
 from densray.folds import draw_folds
 from densray.groups import GroupProposal, check_named_groups
 from densray.metrics import Interval, auc
@@ -100,7 +100,7 @@ class LayerControl:
     auc : float
     interval : Interval
     as_well : bool
-        Whether the AUC is above chance and at most 0.05 lower than in the model.
+        Whether the AUC is above chance and at most 0.05 lower than that of the same method at its best layer.
     """
 
     name: str
@@ -164,12 +164,37 @@ class LayerComparison(Result):
                 "Readable after the first block already, which may be a surface feature. The controls of densray model "
                 "read (read_controls) would show it."
             )
-        as_well = {control.name for control in self.controls if control.as_well}
-        if "embeddings" in as_well:
-            parts.append("Readable before the first block: a surface feature.")
-        if "untrained" in as_well:
-            parts.append("An untrained copy of the model reads it as well: the model need not have learned it.")
+        if control := self._control_as_good("embeddings"):
+            parts.append(f"Readable before the first block{self._by_other(control)}: a surface feature.")
+        if control := self._control_as_good("untrained"):
+            reader = self._by_other(control)
+            parts.append(
+                f"An untrained copy of the model reads it as well{reader}: the model need not have learned it."
+            )
         return " ".join(parts)
+
+    @property
+    def _named_method(self) -> str:
+        """The method that the verdict names: the best one."""
+        found: Sequence[ChosenLayer | LayerScore] = self.chosen or self.scores
+        return max(found, key=lambda each: each.auc).method
+
+    def _control_as_good(self, name: str) -> LayerControl | None:
+        """Return the control above chance that comes within 0.05 of the verdict's method at its best layer, if any.
+
+        The control of the same method comes first. What another method reads counts only if it is that good.
+        """
+        named = self._named_method
+        needed = max(score.auc for score in self.scores if score.method == named) - _AS_WELL
+        found = [each for each in self.controls if each.name == name and each.interval.low > _CHANCE]
+        return max(
+            (each for each in found if each.auc >= needed),
+            key=lambda each: (each.method == named, each.auc),
+            default=None,
+        )
+
+    def _by_other(self, control: LayerControl) -> str:
+        return "" if control.method == self._named_method else f", by {control.method}"
 
     def best_layer(self, method: str) -> int:
         """Return the layer with the highest AUC of a method on all texts: the first of several equal ones."""
@@ -289,7 +314,10 @@ class LayerComparison(Result):
                 | {"low": each.interval.low, "high": each.interval.high, "as well": "yes" if each.as_well else "no"}
                 for each in self.controls
             ]
-            meanings = ["embeddings: the mean of the token embeddings. untrained: the same model with random weights."]
+            meanings = [
+                "embeddings: the mean of the token embeddings. untrained: the same model with random weights.",
+                "As well: above chance, and at most 0.05 below the same method at its best layer in the model.",
+            ]
             as_well = Column("as well", "as well as in the model")
             tables.append(
                 Table(
@@ -358,6 +386,7 @@ def compare_layers(
     n_folds = _count_folds(rows, folds, random_state, proposed=grouped == "as proposed")
     for method in methods:
         make_rotation(method)  # raises if the name is unknown
+    _check_controls(controls or {}, states)
     jobs = [(layer, method) for layer in compared for method in methods]
 
     options = {
@@ -429,6 +458,21 @@ def _count_folds(rows: Rows, folds: int, random_state: int, *, proposed: bool) -
         ) from None
 
 
+def _check_controls(controls: Mapping[str, States], states: States) -> None:
+    """Raise unless all controls have the texts of the states, in the same order."""
+    for name, control in controls.items():
+        if len(control) != len(states):
+            raise TaskError(
+                f"the control '{name}' has {len(control):,} texts; {len(states):,} are needed: the same ones."
+            )
+        for number, (given, needed) in enumerate(zip(control.texts, states.texts, strict=True), start=1):
+            if given != needed:
+                raise TaskError(
+                    f"the control '{name}' has other texts than the states: text {number} is {shorten(given)}, not "
+                    f"{shorten(needed)}. Read the controls of the same texts, in the same order (read_controls)."
+                )
+
+
 def _read_controls(
     rows: Rows,
     controls: Mapping[str, States],
@@ -440,8 +484,6 @@ def _read_controls(
 ) -> Iterator[LayerControl]:
     """Yield the AUC of each method on each control, with the folds of the comparison."""
     for name, states in controls.items():
-        if len(states) != len(rows):
-            raise TaskError(f"the control '{name}' has {len(states):,} texts; {len(rows):,} are needed: the same ones.")
         for method, found in best.items():
             layer = found.layer if found.layer in states.layers and len(states.layers) > 1 else states.layers[-1]
             X = np.asarray(states[layer], dtype=np.float32)

@@ -18,7 +18,7 @@ import numpy as np
 from densray._threads import ignored_warnings
 from densray._vocabulary import spread_rows
 from densray.errors import Advice, Argument, MissingExtraError, TaskError, how_to_install, load_extra
-from densray.states._blocks import input_device, load_torch
+from densray.states._blocks import input_device, load_torch, refuse_virtual_tokens
 from densray.states._chat import ChatText, Text, as_texts
 
 if TYPE_CHECKING:
@@ -196,9 +196,10 @@ def encode_texts(
 
     Positions of tokens are computed only with `offsets`, because they take longer than the tokens.
     """
+    refuse_virtual_tokens(model)
     texts = as_texts(tokenizer, texts)
     check_texts(texts)
-    tokens, places = _tokenize(tokenizer, texts, offsets=offsets)
+    tokens, places = _tokenize(model, tokenizer, texts, offsets=offsets)
     first = _missing_first_token(tokenizer, tokens)
     add = first is not None and (first_token is True or (first_token == "auto" and _needs(model, tokens, first)))
     if add:
@@ -232,37 +233,75 @@ def check_texts(texts: Sequence[str]) -> None:
 
 
 def _tokenize(
-    tokenizer: Any, texts: Sequence[str], *, offsets: bool
+    model: Any, tokenizer: Any, texts: Sequence[str], *, offsets: bool
 ) -> tuple[list[list[int]], list[list[tuple[int, int]]] | None]:
-    """Return the tokens of texts and their positions; a conversation has only the special tokens of its template."""
+    """Return the tokens of texts and their positions.
+
+    A conversation has only the special tokens of its template. A text that begins with the first token (BOS), as chat
+    templates write it, gets no second one. A last token (EOS) that the tokenizer of a causal model appends is left out.
+    """
     chats = [isinstance(text, ChatText) for text in texts]
     plain = _tokenize_alike(tokenizer, [t for t, chat in zip(texts, chats, strict=True) if not chat], offsets=offsets)
-    if not any(chats):
-        return plain
+    _leave_out_last_token(model, tokenizer, *plain)
     written = [str(text) for text, chat in zip(texts, chats, strict=True) if chat]
     spoken = _tokenize_alike(tokenizer, written, offsets=offsets, special=False)
-    _keep_one_first_token(tokenizer, *spoken)
+    first = getattr(tokenizer, "bos_token_id", None)
+    if first is not None and (any(chats) or any(row[:2] == [first, first] for row in plain[0])):
+        added = list(tokenizer("a")["input_ids"])[:1] == [first]
+        _keep_one_first_token(first, *spoken, added=added)
+        if added:  # otherwise, the text itself begins with several
+            _keep_one_first_token(first, *plain)
     parts = [iter(plain[0]), iter(spoken[0])]
     tokens = [next(parts[chat]) for chat in chats]
-    if spoken[1] is None:
+    if plain[1] is None or spoken[1] is None:
         return tokens, None
-    places = [iter(plain[1] or []), iter(spoken[1])]
+    places = [iter(plain[1]), iter(spoken[1])]
     return tokens, [next(places[chat]) for chat in chats]
 
 
-def _keep_one_first_token(tokenizer: Any, rows: list[list[int]], places: list[list[tuple[int, int]]] | None) -> None:
-    """Leave exactly one first token (BOS) before each conversation if the tokenizer or the template adds one."""
-    first = getattr(tokenizer, "bos_token_id", None)
-    if first is None:
-        return
-    usual = list(tokenizer("a")["input_ids"])[:1] == [first]
+def _keep_one_first_token(
+    first: int, rows: list[list[int]], places: list[list[tuple[int, int]]] | None, *, added: bool = False
+) -> None:
+    """Leave one of several first tokens (BOS) before each text; with `added`, also add it if there is none."""
     for number, row in enumerate(rows):
         count = next((place for place, token in enumerate(row) if token != first), len(row))
-        if count == 1 or (count == 0 and not usual):
-            continue
-        rows[number] = [first, *row[count:]]
-        if places is not None:
-            places[number] = [(0, 0), *places[number][count:]]
+        if count > 1:
+            rows[number] = row[count - 1 :]
+            if places is not None:
+                places[number] = places[number][count - 1 :]
+        elif added and not count:
+            rows[number] = [first, *row]
+            if places is not None:
+                places[number] = [(0, 0), *places[number]]
+
+
+def _leave_out_last_token(
+    model: Any, tokenizer: Any, rows: list[list[int]], places: list[list[tuple[int, int]]] | None
+) -> None:
+    """Leave out the last token (EOS) that a tokenizer appends to each text, if the model is causal.
+
+    A causal model would continue the text after its end, and the state of the last token would be that of EOS. Models
+    that read in both directions are trained with this token.
+    """
+    last = getattr(tokenizer, "eos_token_id", None)
+    if last is None or not any(row[-1:] == [last] for row in rows):
+        return
+    usual, bare = (list(tokenizer("a", add_special_tokens=special)["input_ids"]) for special in (True, False))
+    if len(usual) < 2 or usual[-1] != last or bare[-1:] == [last] or not _is_causal(model):
+        return
+    for number, row in enumerate(rows):
+        if len(row) > 1:
+            rows[number] = row[:-1]
+            if places is not None:
+                places[number] = places[number][:-1]
+
+
+def _is_causal(model: Any) -> bool:
+    """Return whether each token of a model sees the tokens before it only, with and without its head."""
+    if getattr(getattr(model, "config", None), "is_encoder_decoder", False) or not hasattr(model, "modules"):
+        return False
+    known = [module.is_causal for module in model.modules() if isinstance(getattr(module, "is_causal", None), bool)]
+    return any(known) if known else bool(getattr(model, "can_generate", lambda: False)())
 
 
 def _tokenize_alike(

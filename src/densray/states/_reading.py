@@ -118,6 +118,7 @@ def read_states(
     """
     if dtype not in DTYPES:
         raise TaskError(Argument("dtype", dtype), f" is given; one of {', '.join(DTYPES)} is needed.")
+    check_pool(pool, words=words, spans=spans)
     texts = as_texts(tokenizer, texts, generation_prompt=generation_prompt)
     words = None if words is None else as_list(words, "words")
     spans = None if spans is None else as_list(spans, "spans")
@@ -125,6 +126,12 @@ def read_states(
     groups = None if groups is None else as_list(groups, "groups")
     check_columns(labels, groups, len(texts))
     if tokenizer is None and hasattr(model, "encode"):
+        if pool != "last":
+            raise TaskError(
+                Argument("pool", pool),
+                " is given with a sentence encoder, which has one vector per text and pools by itself. Leave it out, "
+                "or read the model inside the encoder, with its tokenizer.",
+            )
         states = _read_encoder(model, texts, name or type(model).__name__, dtype=dtype, out=out, progress=progress)
         return states.labelled(labels, groups, store=True)
     torch = load_torch()
@@ -159,6 +166,23 @@ def read_states(
         for start in range(target.finished, len(texts), size):
             writer.write(start, reader.read(start, min(start + size, len(texts))))
     return target.states().labelled(labels, groups, store=True)
+
+
+def check_pool(pool: Pool, **places: object) -> None:
+    """Raise if words or spans are given that this kind of pooling does not use."""
+    for name, used_by in (("words", "word"), ("spans", "span")):
+        if places.get(name) is not None and pool != used_by:
+            kind = pool if isinstance(pool, str) else getattr(pool, "__name__", "function")
+            raise TaskError(
+                Argument(name),
+                " is given with ",
+                Argument("pool", kind),
+                ", which does not use it. Add ",
+                Argument("pool", used_by),
+                ", or leave out ",
+                Argument(name),
+                ".",
+            )
 
 
 def texts_per_block(device: str, n_layers: int, width: int) -> int:

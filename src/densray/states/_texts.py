@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,10 +70,11 @@ class LabelledTexts:
         group_column: str | None = None,
         word_column: str | None = None,
     ) -> LabelledTexts:
-        """Read texts: one per line (``.txt``), or the column ``text`` (``.csv``, ``.tsv``, ``.jsonl``).
+        """Read texts: one per line (``.txt``), or the column ``text`` (``.csv``, ``.tsv``, ``.jsonl``, ``.json``).
 
-        Columns ``label``, ``group`` and ``word`` are read too if the file has them. `text_column`, `label_column`,
-        `group_column` and `word_column` name other columns.
+        In JSON, a text may be a list of messages, each with ``role`` and ``content``. A ``.json`` file is a list of
+        objects, texts or such lists. Columns ``label``, ``group`` and ``word`` are read too if the file has them.
+        `text_column`, `label_column`, `group_column` and `word_column` name other columns.
         """
         table = TextTable(path, "text", error=TaskError)
         texts = text_column_of(table, text_column)
@@ -90,13 +92,28 @@ class LabelledTexts:
         )
 
 
-def text_column_of(table: TextTable, name: str | None) -> tuple[str, ...]:
-    """Return the texts of a table; an empty text raises an error."""
-    texts = table.column("text", name, needed="text_column")
+def text_column_of(
+    table: TextTable, name: str | None, usual: str = "text", *, needed: str = "text_column"
+) -> tuple[Any, ...]:
+    """Return the texts of a table: strings, or lists of messages (JSON); anything else and an empty text raise."""
+    texts = table.cells(usual, name, needed=needed)
     for line, text in zip(table.lines, texts, strict=True):
-        if not text.strip():
-            raise table.file.problem("the text is empty. Remove this line and its label.", line=line)
+        if not (text.strip() if isinstance(text, str) else text):
+            said = "the text is empty. Remove this line and its label."
+            said = said if usual == "text" else f"{usual} is empty. Fill it, or remove this line."
+            raise table.file.problem(said, line=line)
+        if not isinstance(text, str) and not (isinstance(text, list) and all(map(is_message, text))):
+            raise table.file.problem(
+                f"'{name or usual}' is {shorten(json.dumps(text, ensure_ascii=False))}; a text is needed, or a list of "
+                "messages, each with a role and a content that are texts.",
+                line=line,
+            )
     return tuple(texts)
+
+
+def is_message(item: object) -> bool:
+    """Return whether an item is a chat message: a mapping with the texts role and content."""
+    return isinstance(item, Mapping) and all(isinstance(item.get(key), str) for key in ("role", "content"))
 
 
 def label_column_of(table: TextTable, name: str | None, *, needed: bool) -> Labels | None:
@@ -120,7 +137,7 @@ def read_prompts(
     text_column: str | None = None,
     template_column: str | None = None,
     group_column: str | None = None,
-) -> tuple[tuple[str, ...], list[str] | None, Groups | None]:
+) -> tuple[tuple[Any, ...], list[str] | None, Groups | None]:
     """Return the prompts of a file with their templates and groups; None if the file has no such column.
 
     Parameters
