@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from densray import errors
 from densray._arrays import HALF_TYPES, Array, ConvertedRows, float_rows, map_rows, move, namespace, to_host, type_name
-from densray.errors import Advice, Argument, CoverageError, DensRayError, VectorError, name_some
+from densray.errors import Advice, Argument, CoverageError, DensRayError, TaskError, VectorError, name_some
 
 if TYPE_CHECKING:
     from densray.space import WordSpace
@@ -21,6 +21,9 @@ __all__ = ["AffineMap", "HasAxes", "check_leaves_something", "equalized", "erasi
 
 #: Entries of a removed direction below this share of its largest are rounding.
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
+
+#: Coordinates of erased vectors below this count as zero.
+_ORTHOGONAL = 1e-5
 
 _Change: TypeAlias = Callable[[Sequence[str], NDArray[np.float32]], NDArray[np.float32]]
 """From the words and vectors of a block to its new vectors."""
@@ -246,9 +249,18 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
         \nu + \sqrt{1 - \|\nu\|^2}\, \frac{w_B - \mu_B}{\|w_B - \mu_B\|},
 
     (Bolukbasi et al. 2016, step 2b of hard debiasing), scaled to the mean length of its pair.
+
+    The difference of the two words must be orthogonal to every erased vector. LEACE is refused: it keeps the mean, so
+    erased vectors lie in a plane that does not contain zero, and only zero is orthogonal to all of them.
     """
     pairs = list(pairs)
     span = erasure.span
+    if pairs and not _erases_coordinates(erasure, span):
+        raise TaskError(
+            f"the erasure '{erasure.method}' keeps the mean of the vectors, so no word can have the same cosine with "
+            "both words of a pair, and pairs cannot be equalised.",
+            Advice(" Use ", Argument("method", "mean-difference"), ", or leave ", Argument("equalize"), " out."),
+        )
     vectors: dict[str, NDArray[np.float32]] = {}
     for pair in pairs:
         if any(word not in space for word in pair) or pair[0] == pair[1]:
@@ -274,6 +286,14 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
             f"Check case and language, or leave them out."
         )
     return vectors
+
+
+def _erases_coordinates(erasure: AffineMap, span: NDArray[np.float64]) -> bool:
+    """Return whether all erased vectors have coordinates of zero along the orthonormal rows of the removed span."""
+    inputs = span.T - erasure.left @ (erasure.right @ span.T)  # x M n with M = I - L R
+    constant = ((erasure.origin @ erasure.left) @ erasure.right - erasure.shift) @ span.T
+    scale = max(1.0, float(np.abs(erasure.origin).max(initial=0.0)), float(np.abs(erasure.shift).max(initial=0.0)))
+    return bool(np.all(np.abs(inputs) <= _ORTHOGONAL) and np.all(np.abs(constant) <= _ORTHOGONAL * scale))
 
 
 def check_leaves_something(erasure: AffineMap, strength: float) -> None:

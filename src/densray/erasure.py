@@ -656,7 +656,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             Words of a space or file that stay unchanged. (If the map scales vectors to unit length, they are scaled,
             too.) Words that are not there are ignored.
         equalize : iterable of pairs of str
-            Pairs of words to place at equal distance from every neutral word, even if they are in `keep`.
+            Pairs of words to place at equal distance from every neutral word, even if they are in `keep`. LEACE, the
+            default method, cannot do that; ``"mean-difference"`` can.
         layers : sequence of int, optional
             Layers of hidden states that are changed. Default: all.
         strength : float, default=1.0
