@@ -171,7 +171,9 @@ def test_pairs_are_equally_near_to_every_erased_word_or_equalize_is_refused(meth
     erasure = Erasure.fit(LEXICON.align(SPACE), method, normalize=normalize)
     pair = PAIRS[0]
     if method == "leace":
-        with pytest.raises(TaskError, match=r"'leace' keeps the mean .* Use method='mean-difference', or leave equalize"):
+        with pytest.raises(
+            TaskError, match=r"'leace' keeps the mean .* Use method='mean-difference', or leave equalize"
+        ):
             erasure.apply(SPACE, equalize=[pair])
         assert erasure.apply(SPACE).words == SPACE.words
         return
