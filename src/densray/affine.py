@@ -203,9 +203,18 @@ class AffineMap:
                 f"X has shape {tuple(X.shape)}; the erasure '{self.method}' was fitted on vectors of width "
                 f"{self.width}. Fit it on this space, or use that one."
             )
-        if type_name(X) in HALF_TYPES:
-            rows = ConvertedRows(X, namespace(X).float32, X.dtype)
-            return map_rows(rows, lambda block: self.apply(block, strength=strength), self.width)
+        rows = ConvertedRows(X, namespace(X).float32, X.dtype) if type_name(X) in HALF_TYPES else X
+
+        def check(erased: Array, block: slice) -> None:
+            xp = namespace(erased)
+            if not bool(xp.isfinite(xp.sum(erased))):  # one pass; the sum alone may overflow
+                _check_finite(X, erased, block)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            return map_rows(rows, lambda part: self._erased(part, strength), self.width, check=check)
+
+    def _erased(self, X: Array, strength: float) -> Array:
+        """Return rows of at least 32 bits without the concept."""
         if self.needs_unit_length:
             X = _unit_length(X)
         left, right = move(self.left, X), move(-strength * self.right, X)
@@ -222,11 +231,41 @@ class AffineMap:
         return erased
 
 
+#: Below this length, the squares of a row have lost precision; by the number of bytes per number.
+_SHORTEST_LENGTH = {"float32": 1e-16, "float64": 1e-146}
+
+
 def _unit_length(X: Array) -> Array:
     """Return rows scaled to unit length; rows of zeros stay zero."""
     xp = namespace(X)
-    lengths = xp.sqrt(xp.sum(X * X, axis=1))[:, None]
-    return X / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        lengths = xp.sqrt(xp.sum(X * X, axis=1))
+        ordinary = (lengths > _SHORTEST_LENGTH.get(type_name(X), 0.0)) & xp.isfinite(lengths)
+        if not bool(xp.all(ordinary)):  # the squares of long and short rows are not numbers of this type
+            largest = xp.max(xp.abs(X), axis=1)
+            scalable = ~ordinary & (largest > 0) & xp.isfinite(largest)
+            X = X / xp.where(scalable, largest, xp.ones_like(largest))[:, None]
+            lengths = xp.sqrt(xp.sum(X * X, axis=1))
+        return X / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
+
+
+def _check_finite(X: Array, erased: Array, block: slice) -> None:
+    """Raise if erased rows are not finite: if rows of X are not, or if their numbers are too large."""
+    xp = namespace(erased)
+    bad = xp.nonzero(~xp.all(xp.isfinite(erased), axis=1))[0]
+    if not bad.shape[0]:
+        return
+    first = block.start + int(bad[0])
+    rows = X[block, :]
+    broken = xp.nonzero(~xp.all(xp.isfinite(rows), axis=1))[0]
+    if broken.shape[0]:
+        raise VectorError(
+            f"Input X contains NaN or infinity in {broken.shape[0]} of {rows.shape[0]} rows (first: row "
+            f"{block.start + int(broken[0])}). Drop or repair those rows."
+        )
+    raise VectorError(
+        f"row {first} of X has numbers too large for {type_name(X)}. Scale the vectors, for example to unit length."
+    )
 
 
 def check_strength(strength: float) -> None:

@@ -736,7 +736,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             )
 
         def changed_columns(X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
-            return table.vectors_as_columns(self.apply(X, strength=strength), usable)
+            rows = X if usable.all() else np.where(usable[:, None], X, np.zeros_like(X))
+            return table.vectors_as_columns(self.apply(rows, strength=strength), usable)
 
         if output is None:
             return with_columns(table, changed_columns)
@@ -839,8 +840,9 @@ def _training_rows(rows: Rows, *, normalize: bool) -> Rows:
     """Return the rows for a remover: half precision as float32, at unit length if requested."""
     if type_name(rows.X) in HALF_TYPES:  # squared lengths of hidden states overflow half precision
         rows = replace(rows, X=np.asarray(to_host(rows.X), dtype=np.float32))
+    rows = rows.unit() if normalize else rows
     check_finite(rows.X)
-    return rows.unit() if normalize else rows
+    return rows
 
 
 def _space_of_pairs(rows: Rows, remover: Remover, pairs: Sequence[tuple[str, str]], *, normalize: bool) -> WordSpace:
