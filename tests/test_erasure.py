@@ -838,3 +838,29 @@ def test_numbers_that_overflow_in_an_erasure_are_refused() -> None:
     with pytest.raises(VectorError, match=r"row 1 of X has numbers too large for float32. Scale the vectors"):
         erasure.apply(X)
     np.testing.assert_allclose(erasure.apply(X[:1]), [[0.5, -0.5]], atol=1e-6)
+
+
+@pytest.mark.parametrize("models", [("svm",), ("Linear",), ("linear", "rfb"), (), "linear"])
+def test_unknown_models_of_remains_are_refused(models: Any) -> None:
+    _, rows = planted_rows(40)
+    with pytest.raises(TaskError, match=r"models=.* is given; a list of some of linear, rbf, mlp is needed"):
+        Erasure.fit(rows).remains(models=models)
+
+
+@pytest.mark.parametrize("share", ["all", "some", "none"])
+def test_a_test_on_the_rows_that_an_erasure_was_learned_from_says_so(share: str) -> None:
+    random = np.random.default_rng(0)
+    y = np.tile([1.0, -1.0], 100)
+    X = (random.normal(size=(200, 20)) + 0.4 * y[:, None]).astype(np.float32)
+    learned, unseen = (Rows.from_arrays(X[part], y[part]) for part in (slice(100), slice(100, 200)))
+    tested = {"all": learned, "some": Rows.from_arrays(X[60:160].astype(np.float64), y[60:160]), "none": unseen}[share]
+    remains = Erasure.fit(learned).remains(tested, models=["linear"])
+    assert remains.n_learned == {"all": 100, "some": 40, "none": 0}[share]
+    note = f"the erasure was learned from {remains.n_learned} of these rows, so this is no test"
+    for text in (remains.headline, remains.summary):
+        assert (note in text) == (share != "none")
+    assert ("not seen" in remains.summary) == (share == "none")
+    assert ("used to learn" in remains.table().notes[0]) == (share != "none")
+    assert ("n_learned" in remains.to_dict()) == (share != "none")
+    if share == "all":
+        assert remains.grade == "unclear"

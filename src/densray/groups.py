@@ -20,6 +20,7 @@ __all__ = [
     "check_named_groups",
     "find_equal_rows",
     "find_forms",
+    "first_equal_rows",
     "first_of_group",
     "join_groups",
     "number_groups",
@@ -213,7 +214,7 @@ def find_equal_rows(names: Sequence[str], X: NDArray[Any], groups: NDArray[np.in
     >>> find_equal_rows(["row 1", "row 2", "row 3"], np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).line
     '2 rows in 1 group have equal vectors and are held out together: row 1/row 3.'
     """
-    first = _first_equal_rows(X)
+    first = first_equal_rows(X)
     links, n_apart = _links_to_first(first), 0
     if groups is not None and links:
         reached: dict[int, set[int]] = {}
@@ -303,7 +304,7 @@ def propose_groups(
     by_reason = {
         "come in pairs": [(places[a], places[b]) for a, b in pairs if a in places and b in places and a != b],
         "are repeated": pairwise_rows([" ".join(spelling_key(text, any_case=True).split()) for text in texts]),
-        "have the vector of another": [] if X is None else _links_to_first(_first_equal_rows(X)),
+        "have the vector of another": [] if X is None else _links_to_first(first_equal_rows(X)),
         "differ from another in one word": [] if labels is None else _twins(texts, labels),
     }
     links = [link for some in by_reason.values() for link in some]
@@ -328,11 +329,14 @@ def pairwise_rows(keys: Sequence[Any]) -> list[tuple[int, int]]:
     return [(first[key], row) for row, key in enumerate(keys) if first.setdefault(key, row) != row]
 
 
-def _first_equal_rows(X: Any) -> NDArray[np.intp]:
+def first_equal_rows(X: Any) -> NDArray[np.intp]:
     """Return for each row the first row with the same vector, which is mostly the row itself.
 
     Vectors are compared only if sums of their bits, times random numbers, are equal: one pass over the rows, in blocks,
     without a copy of them.
+
+    >>> first_equal_rows(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).tolist()
+    [0, 1, 0]
     """
     n_rows, first = int(X.shape[0]), np.arange(X.shape[0])
     if not n_rows or not X.shape[1]:
