@@ -195,7 +195,7 @@ def measure(pairs: int, methods: list[str], known: set[tuple[Any, ...]]) -> Iter
     halves = {name: ("chose", "reports")[place % 2] for place, name in enumerate(lexicons)}
     # words are drawn one by one, so that each stands for itself
     alone = AxisOptions(groups=None)
-    seeds = {name: find_rows(space, lexicon, alone).unit() for name, lexicon in lexicons.items()}
+    seeds = {name: find_rows(space, lexicon, alone, order="lexicon").unit() for name, lexicon in lexicons.items()}
     for kind, method, name, size, even in _plan(seeds, methods):
         if (kind, method, name, size, even) in known:
             continue

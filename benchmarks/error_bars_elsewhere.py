@@ -61,7 +61,7 @@ def lexicons_of(space: str, folder: Path) -> dict[str, Lexicon]:
 
 def seeds_of(space: WordSpace, lexicon: Lexicon) -> Rows:
     """Return the rows of a lexicon: words are drawn one by one, so that each stands for itself."""
-    return find_rows(space, lexicon, AxisOptions(groups=None)).unit()
+    return find_rows(space, lexicon, AxisOptions(groups=None), order="lexicon").unit()
 
 
 def measure_one(name: str, seeds: Rows, vocabulary: Vocabulary, size: int, pairs: int) -> dict[str, Any]:

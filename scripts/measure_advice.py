@@ -183,7 +183,10 @@ def run(folder: Path | None, wanted: int) -> None:
     lexicons = read_lexicons(Path(os.environ["DENSRAY_DATA"]) / "lexicons")
     if folder is not None:
         lexicons |= read_packages(folder)
-    seeds = {name: without_forms(find_rows(space, lexicons[name], AxisOptions()).unit()) for name in lexicons}
+    seeds = {
+        name: without_forms(find_rows(space, lexicons[name], AxisOptions(), order="lexicon").unit())
+        for name in lexicons
+    }
     names = [name for name in (*REPORTS, *PACKAGES, *CHOSE) if name in seeds]
     for method in METHODS:
         for size in INTERVAL_SIZES:

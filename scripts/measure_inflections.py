@@ -117,7 +117,7 @@ def measure(name: str, space: WordSpace, numbers: range, groups: str | None) -> 
     """Return p and the grade of each draw; p above 0.05 means the grade none."""
     found = []
     for used, lexicon in draws(name, space, numbers):
-        rows = find_rows(used, lexicon, AxisOptions(groups=groups, any_case=False)).unit()
+        rows = find_rows(used, lexicon, AxisOptions(groups=groups, any_case=False), order="lexicon").unit()
         # fits and tests depend on products of rows alone, which 50 columns hold
         basis = np.linalg.qr(rows.X.astype(np.float64).T)[0]
         rows = replace(rows, X=rows.X @ basis)
@@ -125,9 +125,8 @@ def measure(name: str, space: WordSpace, numbers: range, groups: str | None) -> 
         test = permutation_test(rotation, rows, n_permutations=PERMUTATIONS, random=np.random.default_rng(0))
         grade = "none"
         if test.p_value <= SIGNIFICANT:
-            axis = Axis.fit(
-                find_rows(used, lexicon, AxisOptions(groups=groups, any_case=False, n_permutations=PERMUTATIONS))
-            )
+            options = AxisOptions(groups=groups, any_case=False, n_permutations=PERMUTATIONS)
+            axis = Axis.fit(find_rows(used, lexicon, options, order="lexicon"))
             grade = axis.quick_verdict().grade
         found.append([test.p_value, grade])
     return found

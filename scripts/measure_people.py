@@ -292,7 +292,7 @@ def seed_rows(
 ) -> Rows:
     """Return the seeds at unit length; the verdict holds forms of one word out together."""
     options = Axis.fit.__kwdefaults__["options"].changed(any_case=True, groups=groups)
-    return find_rows(space, Lexicon.from_word_lists(high, low), pairs=pairs, options=options).unit()
+    return find_rows(space, Lexicon.from_word_lists(high, low), pairs=pairs, options=options, order="lexicon").unit()
 
 
 @cache

@@ -110,7 +110,7 @@ def measure_probabilities() -> dict[str, Any]:
     for count, n_splits in SEED_COUNTS.items():
         for split in range(n_splits):
             training, test = load_lexicon("hu-liu").split(HELD_BACK, random_state=split)
-            seeds, unseen = find_rows(space, training), find_rows(space, test)
+            seeds, unseen = (find_rows(space, each, order="lexicon") for each in (training, test))
             if count is not None:
                 seeds = seeds.take(np.sort(np.random.default_rng(split).permutation(len(seeds))[:count]))
             chance, positive = Axis.fit(seeds, "ridge").score(unseen.X).probability, unseen.y > 0

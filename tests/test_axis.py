@@ -13,8 +13,8 @@ import pytest
 from safetensors import safe_open
 
 from densray import Axis, DensRay, Lexicon, WordSpace
-from densray.axes import diagnose, find_rows, fit_axis
-from densray.datasets import load_lexicon
+from densray.axes import diagnose, find_rows, fit_axis, induce
+from densray.datasets import load_lexicon, load_space
 from densray.errors import LabelError, LexiconError, OutputError, TaskError, VectorError
 from densray.rotations import make_rotation
 from densray.rows import Rows
@@ -283,3 +283,35 @@ def test_words_left_out_are_named_where_all_rows_have_one_label() -> None:
     one_sided = {space.words[0]: 1, space.words[1]: 1, "absent": -1}
     with pytest.raises(LabelError, match=r"Left out \(not in the space\): 'absent'"):
         Axis.fit(find_rows(space, Lexicon(one_sided)))
+
+
+WEATHER = Lexicon.from_word_lists(
+    ["sunny", "warm", "balmy", "mild", "sunshine"], ["rainy", "stormy", "freezing", "chilly", "snowstorm", "drizzle"]
+)
+
+
+@pytest.mark.parametrize("lexicon", ["weather", "fifty words"])
+def test_a_word_list_has_one_result_whichever_function_takes_it(lexicon: str) -> None:
+    """`Axis.fit(lexicon.align(space))`, `diagnose`, `fit_axis` and `induce`: equal to the bit."""
+    space = load_space("googlenews-26k")
+    every = load_lexicon("hu-liu")
+    some = Lexicon(zip(every.words[::130], every.labels[::130].tolist(), strict=True))
+    lists = some if lexicon == "fifty words" else WEATHER
+    assert 2 * np.sum(lists.labels > 0) != len(
+        lists
+    )  # the control: folds of classes of unequal size depend on the order of the rows
+    quick: Any = {"n_permutations": 99}
+    in_order = Axis.fit(lists.align(space, order="lexicon"), **quick)
+    axis, induced = Axis.fit(lists.align(space), **quick), induce(space, lists, **quick)
+    assert in_order.even_odds != axis.even_odds
+    again = induce(space, axis)
+    np.testing.assert_array_equal(induced.scores.probability, again.scores.probability)
+    np.testing.assert_array_equal(induced.scores.standard_error, again.scores.standard_error)
+    assert (induced.even_odds, induced.verdict) == (again.even_odds, again.verdict)
+    diagnosis, expected = diagnose(space, lists, **quick), Axis.fit(lists.align(space), **quick).diagnose()
+    assert (diagnosis.axes, diagnosis.permutation.p_value) == (expected.axes, expected.permutation.p_value)
+    assert (diagnosis.seeds, diagnosis.verdict) == (expected.seeds, expected.verdict)
+    for other in (diagnosis.axis, fit_axis(space, lists, judge=False, **quick), induced.axis):
+        assert other.known_rows.names == axis.known_rows.names
+        np.testing.assert_array_equal(other.direction, axis.direction)
+        np.testing.assert_array_equal(other.folds, axis.folds)

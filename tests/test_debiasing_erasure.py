@@ -276,15 +276,54 @@ def test_leace_with_other_rows_is_leace_in_the_mean_of_the_covariances(keeps: bo
     np.testing.assert_allclose(found.apply(others), others - (others - rows.mean(axis=0)) @ change, atol=1e-6)
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e-3, 1.0, 1e4])
 @pytest.mark.parametrize("shape", [(30, 6), (8, 12)], ids=str)
 def test_a_covariance_is_shrunk_as_leaces_authors_do_whatever_its_scale(shape: tuple[int, int], scale: float) -> None:
     torch, theirs = pytest.importorskip("torch"), pytest.importorskip("concept_erasure.shrinkage")
     random = np.random.default_rng(4)
-    rows = scale * random.normal(size=shape) @ random.normal(size=(shape[1], shape[1]))
+    rows = random.normal(size=shape) @ random.normal(size=(shape[1], shape[1]))
     covariance = np.cov(rows.T, bias=True)
+    # theirs adds 2e-16 to terms of the eighth power of the length of the rows, so it is right at ordinary lengths only
     expected = theirs.optimal_linear_shrinkage(torch.from_numpy(covariance), shape[0]).numpy()
-    np.testing.assert_allclose(_shrunk(covariance, shape[0]), expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+    shrunk = _shrunk(scale**2 * covariance, shape[0]) / scale**2
+    np.testing.assert_allclose(shrunk, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-6, 0.02, 1e3, 1e30])
+def test_leace_of_scaled_rows_is_the_scaled_leace(scale: float) -> None:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 40)) * np.geomspace(1, 0.1, 40)
+    y = (random.normal(size=300) + X[:, 0] + 3 * X[:, 35] > 0) * 1.0
+    X /= np.linalg.norm(X, axis=1).mean()
+    expected = leace(X, y).apply(X)
+    np.testing.assert_allclose(leace(scale * X, y).apply(scale * X) / scale, expected, atol=1e-12)
+    np.testing.assert_allclose(
+        leace_beside(scale * X, y, scale * X[:100]).apply(scale * X) / scale,
+        leace_beside(X, y, X[:100]).apply(X),
+        atol=1e-12,
+    )
+    # the control: the change is that of the best shrinkage, not that of the mean difference
+    apart = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
+    by_mean = X - np.outer((X - X.mean(axis=0)) @ apart, apart) / (apart @ apart)
+    assert np.linalg.norm(expected - X) < 0.97 * np.linalg.norm(by_mean - X)
+
+
+def test_leace_of_rows_that_resemble_each_other_is_that_of_their_differences() -> None:
+    """Unit rows of mean cosine 0.999, as hidden states are: the closed form with the shrinkage of the differences."""
+    random = np.random.default_rng(1)
+    X = 100.0 * np.eye(40)[0] + random.normal(size=(500, 40)) * np.geomspace(1, 0.1, 40)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.where(X[:, 1] + X[:, 35] + 0.01 * random.normal(size=500) > 0, 1.0, -1.0)
+    assert (X @ X.T).mean() > 0.999
+    C = X - X.mean(axis=0)
+    S, n, p = C.T @ C / 500, 500, 40
+    unit = S / np.trace(S) * p
+    share = 1 - p**2 / n / (np.sum(unit**2) - p)
+    shrunk = share * unit + (1 - share) * np.eye(p)
+    difference = C.T @ (y - y.mean())
+    direction = np.linalg.solve(shrunk, difference)  # W⁺ u uᵀ W = d (S⁻¹ d)ᵀ / dᵀ S⁻¹ d
+    expected = X - np.outer(C @ direction, difference) / (direction @ difference)
+    np.testing.assert_allclose(leace(X, y).apply(X), expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("shrinkage", [True, False])

@@ -165,6 +165,26 @@ def test_a_file_loses_the_concept_block_by_block_like_a_space(tmp_path: Path) ->
         SPACE.erased(erasure, equalize=[("w0", "y")])
 
 
+@pytest.mark.parametrize("method", ["mean-difference", "densray-unit:2", "covariance-difference:1", "leace"])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_pairs_are_equally_near_to_every_erased_word_or_equalize_is_refused(method: str, normalize: bool) -> None:
+    erasure = Erasure.fit(LEXICON.align(SPACE), method, normalize=normalize)
+    pair = PAIRS[0]
+    if method == "leace":
+        with pytest.raises(
+            TaskError, match=r"'leace' keeps the mean .* Use method='mean-difference', or leave equalize"
+        ):
+            erasure.apply(SPACE, equalize=[pair])
+        assert erasure.apply(SPACE).words == SPACE.words
+        return
+    erased = erasure.apply(SPACE, equalize=[pair])
+    unit = erased.normalized().vectors
+    gap = np.abs(unit[2:] @ (unit[0] - unit[1]))
+    assert gap.max() < 1e-5
+    plain = erasure.apply(SPACE).normalized().vectors
+    assert np.abs(plain[2:] @ (plain[0] - plain[1])).max() > 0.1  # the control
+
+
 def test_a_rotation_can_replace_its_erasure() -> None:
     aligned = LEXICON.align(SPACE)
     rotation = DensRay(1, normalize_differences=True).fit(aligned.X, aligned.y)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from densray import Erasure, Lexicon, Rows, WordSpace, load_lexicon, load_space
+from densray import Erasure, Lexicon, MeanDifference, Rows, WordSpace, load_lexicon, load_space
 from densray._leace import leace
 from densray.errors import LabelError, OutputError, PersistenceError, TaskError, VectorError
 from densray.formats import read_space, write_space
@@ -793,3 +793,74 @@ def test_whole_numbers_that_recur_may_be_codes_of_classes() -> None:
     assert any(remark in each for each in Erasure.fit(Rows.from_arrays(X, codes)).remarks)
     for y in (codes + 0.5, codes.astype(str), codes > 1, np.arange(60)):
         assert not any("whole numbers" in each for each in Erasure.fit(Rows.from_arrays(X, y)).remarks)
+
+
+@pytest.mark.parametrize("method", ["leace", "mean-difference"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rows_that_are_not_finite_are_named_when_an_erasure_is_applied(method: str, dtype: str, bad: float) -> None:
+    _, rows = planted_rows(40)
+    erasure = Erasure.fit(rows, method)
+    X = np.asarray(rows.X, dtype=dtype)
+    for column in range(X.shape[1]):
+        broken = X.copy()
+        broken[[3, 7], column] = bad
+        with pytest.raises(VectorError, match=r"NaN or infinity in 2 of 40 rows \(first: row 3\). Drop or repair"):
+            erasure.apply(broken)
+    torch = pytest.importorskip("torch")
+    with pytest.raises(VectorError, match="first: row 3"):
+        erasure.apply(torch.from_numpy(broken))
+    assert np.isfinite(erasure.apply(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [("f4", 1e-30), ("f4", 1e-22), ("f4", 1e19), ("f4", 1e30), ("f8", 1e-170), ("f8", 1e-300), ("f8", 1e170)],
+)
+@pytest.mark.parametrize("method", ["leace", "mean-difference"])
+def test_vectors_of_extreme_length_are_erased_as_others(dtype: str, scale: float, method: str) -> None:
+    _, rows = planted_rows(40)
+    X = np.asarray(rows.X, dtype=dtype)
+    mixed = X.copy()
+    mixed[::2] *= scale
+    erasure = Erasure.fit(rows, method)
+    times = np.ones((40, 1))
+    if method == "mean-difference":  # linear: it needs no unit length
+        times[::2] = scale
+    np.testing.assert_allclose(erasure.apply(mixed) / times, erasure.apply(X), atol=2e-6, rtol=1e-5)
+    learned = Erasure.fit(replace(rows, X=scale * X.astype("f8") if dtype == "f8" else X * np.float32(scale)), method)
+    np.testing.assert_allclose(learned.apply(X), erasure.apply(X), atol=1e-4)
+
+
+def test_numbers_that_overflow_in_an_erasure_are_refused() -> None:
+    X = np.array([[1.0, 0.0], [3e38, 3e38]], dtype=np.float32)
+    erasure = Erasure.of(MeanDifference().fit(np.array([[1.0, 1.0], [-1.0, -1.0]]), [1, -1]))
+    with pytest.raises(VectorError, match=r"row 1 of X has numbers too large for float32. Scale the vectors"):
+        erasure.apply(X)
+    np.testing.assert_allclose(erasure.apply(X[:1]), [[0.5, -0.5]], atol=1e-6)
+
+
+@pytest.mark.parametrize("models", [("svm",), ("Linear",), ("linear", "rfb"), (), "linear"])
+def test_unknown_models_of_remains_are_refused(models: Any) -> None:
+    _, rows = planted_rows(40)
+    with pytest.raises(TaskError, match=r"models=.* is given; a list of some of linear, rbf, mlp is needed"):
+        Erasure.fit(rows).remains(models=models)
+
+
+@pytest.mark.parametrize("share", ["all", "some", "none"])
+def test_a_test_on_the_rows_that_an_erasure_was_learned_from_says_so(share: str) -> None:
+    random = np.random.default_rng(0)
+    y = np.tile([1.0, -1.0], 100)
+    X = (random.normal(size=(200, 20)) + 0.4 * y[:, None]).astype(np.float32)
+    learned, unseen = (Rows.from_arrays(X[part], y[part]) for part in (slice(100), slice(100, 200)))
+    tested = {"all": learned, "some": Rows.from_arrays(X[60:160].astype(np.float64), y[60:160]), "none": unseen}[share]
+    remains = Erasure.fit(learned).remains(tested, models=["linear"])
+    assert remains.n_learned == {"all": 100, "some": 40, "none": 0}[share]
+    note = f"the erasure was learned from {remains.n_learned} of these rows, so this is no test"
+    for text in (remains.headline, remains.summary):
+        assert (note in text) == (share != "none")
+    assert ("not seen" in remains.summary) == (share == "none")
+    assert ("used to learn" in remains.table().notes[0]) == (share != "none")
+    assert ("n_learned" in remains.to_dict()) == (share != "none")
+    if share == "all":
+        assert remains.grade == "unclear"

@@ -664,6 +664,51 @@ def test_the_note_on_equal_vectors_shortens_whole_texts() -> None:
     assert found.line.count("A long judgment") == 1
 
 
+@pytest.mark.parametrize("groups", [None, "forms", "proposed", "column"])
+@pytest.mark.parametrize("names", [None, "texts"])
+@pytest.mark.parametrize("copies", [2, 12])
+def test_repeated_rows_of_arrays_are_held_out_together(groups: str | None, names: str | None, copies: int) -> None:
+    random = np.random.default_rng(2)
+    Z, labels = random.normal(size=(40, 30)), np.where(random.permutation(40) < 20, 1.0, -1.0)
+    X, y = np.tile(Z, (copies, 1)), np.tile(labels, copies)
+    texts = None if names is None else [f"word{'s' if row == 45 else ''} {row % 5}" for row in range(len(X))]
+    given = np.tile(np.arange(40) // 2, copies).tolist() if groups == "column" else groups
+    rows = Rows.from_arrays(X, y, names=texts, groups=given)
+    alone = rows.grouped(None)
+    assert rows.n_groups <= 40
+    assert rows.with_equal_vectors_together().groups.tolist() == rows.groups.tolist()
+    assert {(row % 40, group) for row, group in enumerate(rows.groups.tolist())} == {
+        (row, rows.groups[row]) for row in range(40)
+    }
+    if names is None:
+        axis = Axis.fit(rows)
+        assert axis.permutation_test().p_value > 0.05
+        assert Axis.fit(alone).agreement.auc > axis.agreement.auc + 0.2  # the control
+        assert axis.diagnose().proposal is None
+
+
+def test_a_proposal_says_only_what_equal_vectors_do_not() -> None:
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    X[1] = X[0]
+    y = [1.0, -1.0, 1.0, -1.0, 1.0, -1.0]
+    texts = ["a b c", "a b c", "x y z", "x y w", "m", "n"]
+    rows = Rows.from_arrays(X, y, names=texts)
+    assert rows.groups.tolist() == [0, 0, 1, 2, 3, 4]
+    assert rows.proposal.numbers.tolist() == [0, 0, 1, 1, 2, 3]
+    assert Axis.fit(rows, groups="proposed").rows.groups.tolist() == [0, 0, 1, 1, 2, 3]
+    assert Rows.from_arrays(X, y, names=["a b c", "a b c", *"xymn"]).proposal is None
+
+
+def test_equal_rows_are_found_as_by_comparing_all_pairs() -> None:
+    random = np.random.default_rng(0)
+    for dtype in (np.float16, np.float32, np.float64):
+        for width in (1, 3, 4):
+            X = random.integers(3, size=(200, width)).astype(dtype)
+            same = (X[:, None] == X[None]).all(axis=2)
+            found = find_equal_rows([""] * 200, X)
+            np.testing.assert_array_equal(found.numbers[:, None] == found.numbers, same)
+
+
 def test_equal_vectors_join_the_groups_of_a_copy_and_not_those_of_blank_texts() -> None:
     random = np.random.default_rng(0)
     X, groups = random.normal(size=(60, 4)), np.arange(60) // 2
@@ -672,6 +717,8 @@ def test_equal_vectors_join_the_groups_of_a_copy_and_not_those_of_blank_texts() 
     rows = Rows(X, np.tile([1.0, -1.0], 30), tuple(map(str, range(60))), groups=groups)
     joined = rows.with_equal_vectors_together()
     assert joined.n_groups == 29
+    assert joined.with_equal_vectors_together().n_groups == 29
+    assert Rows.from_arrays(X, rows.y, groups=groups).n_groups == 29
     assert joined.groups[31] == joined.groups[2] == joined.groups[3]
     assert joined.groups[5] != joined.groups[8]
     assert joined.forms.line == (

@@ -145,7 +145,7 @@ def test_advice_on_sentiment_comes_true_in_fresh_draws(advice: dict[str, Any]) -
     """The advised number of words brings most draws to the next grade, and a tenth of it few."""
     space = load_space("googlenews-26k")
     vocabulary = advice["Vocabulary"](space.normalized().vectors.astype(np.float64))
-    seeds = advice["without_forms"](advice["find_rows"](space, load_lexicon("hu-liu")).unit())
+    seeds = advice["without_forms"](advice["find_rows"](space, load_lexicon("hu-liu"), order="lexicon").unit())
     reached: dict[str, list[bool]] = {"advised": [], "tenth": []}
     for number in range(8):
         order = advice["in_order"](seeds, np.random.default_rng([7, number]))
@@ -169,7 +169,7 @@ def test_a_draw_of_the_advice_computed_again_is_that_of_the_data(advice: dict[st
     """The figures behind the table are those that a diagnosis shows."""
     space = load_space("googlenews-26k")
     vocabulary = advice["Vocabulary"](space.normalized().vectors.astype(np.float64))
-    seeds = advice["without_forms"](advice["find_rows"](space, load_lexicon("hu-liu")).unit())
+    seeds = advice["without_forms"](advice["find_rows"](space, load_lexicon("hu-liu"), order="lexicon").unit())
     kept = json.loads((ROOT / "docs" / "advice.json").read_text("utf-8"))["draws"]["hu-liu"][0]
     random = np.random.default_rng([0, *b"hu-liu"])
     size = int(random.choice(advice["STARTS"]))

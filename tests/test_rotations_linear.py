@@ -16,7 +16,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 from densray import LinearRotation, MeanDifference
 from densray.errors import DensRayError, LabelError, NotConvergedWarning, SignalWarning
 from densray.rotations import METHODS, RIDGE_PENALTIES, _linear, log_prior, make_rotation
-from densray.rotations._ridge import ridge_direction
+from densray.rotations._ridge import penalties_within, ridge_direction
 
 
 def cosine(a, b) -> float:
@@ -295,6 +295,42 @@ def test_twins_do_not_give_each_other_away():
     assert grouped.penalty_ > 3 * alone.penalty_  # left out alone, a row is read from its twin
     assert abs(cosine(grouped.components_[0], concept)) > 0.3
     assert grouped.transform(unseen).shape == (400, 1)
+
+
+@pytest.mark.parametrize(
+    ("between", "dtype"), [(1, "f8"), (10, "f8"), (30, "f8"), (100, "f8"), (1, "f4"), (10, "f4"), (30, "f4")]
+)
+def test_the_penalty_of_pairs_does_not_depend_on_how_far_apart_they_lie(between, dtype):
+    """Contrastive pairs: what a pair shares lies in three dimensions, which ridge learns to ignore."""
+    rng = np.random.default_rng(0)
+    width, topics = 40, rng.normal(size=(40, 3))
+
+    def pairs(n):
+        y = np.where(np.arange(n) % 2, 1.0, -1.0)
+        X = rng.normal(size=(n, width)) * np.r_[np.ones(20), np.full(20, 0.05)]
+        X += y[:, None] * np.r_[np.full(20, 0.1), np.full(20, 0.02)]
+        return X + np.repeat(rng.normal(size=(n // 2, 3)) @ topics.T * between, 2, axis=0), y
+
+    def ordered(axis):
+        return np.mean((unseen[1::2] - unseen[::2]) @ axis > 0)
+
+    (X, y), groups, (unseen, _) = pairs(200), np.arange(200) // 2, pairs(2000)
+    fitted = LinearRotation("ridge").fit(X.astype(dtype), y, groups=groups)
+    C = X - X.mean(axis=0)
+    best = np.linalg.solve(C.T @ C + 0.37 * np.eye(width), C.T @ y)  # found by hand
+    assert ordered(fitted.components_[0]) > ordered(best) - 0.01  # was 0.77 and 0.70 at 30 and 100
+    # the control: with the lowest penalty of rows without groups, the concept of far pairs is hidden
+    lowest = np.linalg.solve(C.T @ C + 1e-4 * X.var(axis=0).sum() * np.eye(width), C.T @ y)
+    assert between < 30 or ordered(lowest) < 0.9
+
+
+def test_the_lowest_penalty_is_that_of_the_spread_within_groups_and_the_others_stay():
+    np.testing.assert_array_equal(penalties_within(1.0), RIDGE_PENALTIES)
+    for share in (0.9, 0.02, 1e-6):
+        tried = penalties_within(share)
+        np.testing.assert_array_equal(tried[-33:], RIDGE_PENALTIES)
+        np.testing.assert_allclose(np.diff(np.log10(tried)), 0.25)
+        assert 1e-4 * share * 10**-0.25 < tried[0] <= 1e-4 * share * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("estimator", ["svm", "svr", "logistic", "linear", "ridge"])

@@ -269,7 +269,7 @@ def test_probability_score_and_even_odds_agree_for_every_word() -> None:
 @pytest.mark.slow
 def test_probabilities_are_given_where_they_hold() -> None:
     """Seeds of one topic: words like them have calibrated probabilities, and those of the others would be wrong."""
-    rows = find_rows(load_space("googlenews-26k"), load_lexicon("hu-liu")).unit()
+    rows = find_rows(load_space("googlenews-26k"), load_lexicon("hu-liu"), order="lexicon").unit()
     random, found = np.random.default_rng(0), list[np.ndarray[Any, Any]]()
     while len(found) < 10:
         near = np.argsort(-(rows.X @ rows.X[random.integers(len(rows))]))[:400]

@@ -224,13 +224,12 @@ def _label_moments(X: Array, labels: Array) -> tuple[NDArray[np.float64], Array,
 def _shrunk(covariance: Array, count: int) -> Array:
     """Return the best linear mixture of a covariance and a multiple of the identity (Bodnar et al. 2014)."""
     xp, width = namespace(covariance), int(covariance.shape[0])
-    trace = float(xp.linalg.trace(covariance))
-    # the squared Frobenius norm of the target, trace/width times the identity, and the trace of covariance times target
-    target_square = product = trace * trace / width
-    rounding = float(np.finfo(np.float64).eps)
-    top = trace * trace * target_square / count + rounding
-    bottom = float(xp.sum(covariance * covariance)) * target_square - product * product + rounding
-    share = min(max(1.0 - top / bottom, 0.0), 1.0)  # rounding can leave [0, 1] if the covariance equals the target
-    rest = (1.0 - share) * (product + rounding) / (target_square + rounding)
-    eye = xp.eye(width, dtype=xp.float64, device=covariance.device)
-    return share * covariance + rest * (trace / width) * eye
+    mean_variance = float(xp.linalg.trace(covariance)) / width
+    if not mean_variance > 0.0:
+        return covariance
+    # With S of mean variance 1 the target is the identity, whose squared Frobenius norm is its trace with S, the width
+    # p. The squared trace norm of S is p², so the share of S is 1 - (p² / n) / (||S||² - p), whatever the scale.
+    S = covariance / mean_variance
+    excess = float(xp.sum(S * S)) - width
+    share = min(max(1.0 - width * width / (count * excess), 0.0), 1.0) if excess > 0.0 else 0.0
+    return mean_variance * (share * S + (1.0 - share) * xp.eye(width, dtype=xp.float64, device=covariance.device))

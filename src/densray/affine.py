@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from densray import errors
 from densray._arrays import HALF_TYPES, Array, ConvertedRows, float_rows, map_rows, move, namespace, to_host, type_name
-from densray.errors import Advice, Argument, CoverageError, DensRayError, VectorError, name_some
+from densray.errors import Advice, Argument, CoverageError, DensRayError, TaskError, VectorError, name_some
 
 if TYPE_CHECKING:
     from densray.space import WordSpace
@@ -21,6 +21,9 @@ __all__ = ["AffineMap", "HasAxes", "check_leaves_something", "equalized", "erasi
 
 #: Entries of a removed direction below this share of its largest are rounding.
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
+
+#: Coordinates of erased vectors below this count as zero.
+_ORTHOGONAL = 1e-5
 
 _Change: TypeAlias = Callable[[Sequence[str], NDArray[np.float32]], NDArray[np.float32]]
 """From the words and vectors of a block to its new vectors."""
@@ -202,9 +205,18 @@ class AffineMap:
                 f"X has shape {tuple(X.shape)}; the erasure '{self.method}' was fitted on vectors of width "
                 f"{self.width}. Fit it on this space, or use that one."
             )
-        if type_name(X) in HALF_TYPES:
-            rows = ConvertedRows(X, namespace(X).float32, X.dtype)
-            return map_rows(rows, lambda block: self.apply(block, strength=strength), self.width)
+        rows = ConvertedRows(X, namespace(X).float32, X.dtype) if type_name(X) in HALF_TYPES else X
+
+        def check(erased: Array, block: slice) -> None:
+            xp = namespace(erased)
+            if not bool(xp.isfinite(xp.sum(erased))):  # one pass; the sum alone may overflow
+                _check_finite(X, erased, block)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            return map_rows(rows, lambda part: self._erased(part, strength), self.width, check=check)
+
+    def _erased(self, X: Array, strength: float) -> Array:
+        """Return rows of at least 32 bits without the concept."""
         if self.needs_unit_length:
             X = _unit_length(X)
         left, right = move(self.left, X), move(-strength * self.right, X)
@@ -221,11 +233,41 @@ class AffineMap:
         return erased
 
 
+#: Below this length, the squares of a row have lost precision; by the number of bytes per number.
+_SHORTEST_LENGTH = {"float32": 1e-16, "float64": 1e-146}
+
+
 def _unit_length(X: Array) -> Array:
     """Return rows scaled to unit length; rows of zeros stay zero."""
     xp = namespace(X)
-    lengths = xp.sqrt(xp.sum(X * X, axis=1))[:, None]
-    return X / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        lengths = xp.sqrt(xp.sum(X * X, axis=1))
+        ordinary = (lengths > _SHORTEST_LENGTH.get(type_name(X), 0.0)) & xp.isfinite(lengths)
+        if not bool(xp.all(ordinary)):  # the squares of long and short rows are not numbers of this type
+            largest = xp.max(xp.abs(X), axis=1)
+            scalable = ~ordinary & (largest > 0) & xp.isfinite(largest)
+            X = X / xp.where(scalable, largest, xp.ones_like(largest))[:, None]
+            lengths = xp.sqrt(xp.sum(X * X, axis=1))
+        return X / xp.where(lengths > 0, lengths, xp.ones_like(lengths))[:, None]
+
+
+def _check_finite(X: Array, erased: Array, block: slice) -> None:
+    """Raise if erased rows are not finite: if rows of X are not, or if their numbers are too large."""
+    xp = namespace(erased)
+    bad = xp.nonzero(~xp.all(xp.isfinite(erased), axis=1))[0]
+    if not bad.shape[0]:
+        return
+    first = block.start + int(bad[0])
+    rows = X[block, :]
+    broken = xp.nonzero(~xp.all(xp.isfinite(rows), axis=1))[0]
+    if broken.shape[0]:
+        raise VectorError(
+            f"Input X contains NaN or infinity in {broken.shape[0]} of {rows.shape[0]} rows (first: row "
+            f"{block.start + int(broken[0])}). Drop or repair those rows."
+        )
+    raise VectorError(
+        f"row {first} of X has numbers too large for {type_name(X)}. Scale the vectors, for example to unit length."
+    )
 
 
 def check_strength(strength: float) -> None:
@@ -248,9 +290,18 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
         \nu + \sqrt{1 - \|\nu\|^2}\, \frac{w_B - \mu_B}{\|w_B - \mu_B\|},
 
     (Bolukbasi et al. 2016, step 2b of hard debiasing), scaled to the mean length of its pair.
+
+    The difference of the two words must be orthogonal to every erased vector. LEACE is refused: it keeps the mean, so
+    erased vectors lie in a plane that does not contain zero, and only zero is orthogonal to all of them.
     """
     pairs = list(pairs)
     span = erasure.span
+    if pairs and not _erases_coordinates(erasure, span):
+        raise TaskError(
+            f"the erasure '{erasure.method}' keeps the mean of the vectors, so no word can have the same cosine with "
+            "both words of a pair, and pairs cannot be equalised.",
+            Advice(" Use ", Argument("method", "mean-difference"), ", or leave ", Argument("equalize"), " out."),
+        )
     vectors: dict[str, NDArray[np.float32]] = {}
     for pair in pairs:
         if any(word not in space for word in pair) or pair[0] == pair[1]:
@@ -276,6 +327,14 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
             f"Check case and language, or leave them out."
         )
     return vectors
+
+
+def _erases_coordinates(erasure: AffineMap, span: NDArray[np.float64]) -> bool:
+    """Return whether all erased vectors have coordinates of zero along the orthonormal rows of the removed span."""
+    inputs = span.T - erasure.left @ (erasure.right @ span.T)  # x M n with M = I - L R
+    constant = ((erasure.origin @ erasure.left) @ erasure.right - erasure.shift) @ span.T
+    scale = max(1.0, float(np.abs(erasure.origin).max(initial=0.0)), float(np.abs(erasure.shift).max(initial=0.0)))
+    return bool(np.all(np.abs(inputs) <= _ORTHOGONAL) and np.all(np.abs(constant) <= _ORTHOGONAL * scale))
 
 
 def check_leaves_something(erasure: AffineMap, strength: float) -> None:

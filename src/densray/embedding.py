@@ -381,7 +381,7 @@ def embed_lexicon(
             f"embed the words (width {vectors.shape[1]}). Give the encoder that embedded the documents."
         )
     words = WordSpace(lexicon.words, vectors, name=loaded.name)
-    rows = lexicon.align(words, minimum=2, order="lexicon", groups=groups)
+    rows = lexicon.align(words, minimum=2, groups=groups)
     sample = documents.sample(_SAMPLED_DOCUMENTS)
     no_locations = np.empty(0, dtype=np.int64)
     return replace(rows, background=sample, locations=no_locations, encoder=table_encoder or record)

@@ -29,6 +29,7 @@ from densray.errors import (
     one_line,
 )
 from densray.folds import fold_numbers
+from densray.groups import first_equal_rows
 from densray.persistence import format_of, read_tensors, write_tensors
 from densray.probes import MODELS, Model
 from densray.remains import (
@@ -376,7 +377,8 @@ class Erasure(AffineMap):
         Parameters
         ----------
         rows : Rows, optional
-            Labelled rows that the erasure was not learned from.
+            Labelled rows that the erasure was not learned from. If it was learned from some of them, the result says
+            so, and its grade is at most "unclear".
         keep : iterable of str
             Names of rows that are left unchanged and not tested (not the labels `keep` of :meth:`fit`).
         strength : float, default=1.0
@@ -392,10 +394,11 @@ class Erasure(AffineMap):
             The result is cached: a second call with the same arguments does not compute it again. With too few rows,
             its `reason` says so.
         """
-        kept_names, chosen = frozenset(keep), tuple(models)
+        kept_names, chosen = frozenset(keep), _checked_models(models)
         if rows is not None:
             trial = Trial(self, places_without(rows, kept_names))
             remains = self._measure_trials([LabelSet(rows)], [trial], strength, chosen, progress)
+            remains = replace(remains, n_learned=self._count_learned(rows.take(trial.unseen)))
             if self.rows is None or "rbf" not in chosen:
                 return remains
             learned = self.rows.take(places_without(self.rows, kept_names))
@@ -404,6 +407,17 @@ class Erasure(AffineMap):
         if key not in self._measured:
             self._measured[key] = self._measure(kept_names, strength, chosen, progress)
         return self._measured[key]
+
+    def _count_learned(self, rows: Rows) -> int:
+        """Return how many of some rows have the vector of a row that the erasure was learned from."""
+        if self.rows is None or rows.width != self.rows.width:
+            return 0
+        learned = self.rows
+        if parse_remover(self.method)[0].needs_pairs:  # learned from the pairs alone
+            words = {word for pair in self.pairs for word in pair}
+            learned = learned.take(np.flatnonzero([name in words for name in learned.names]))
+        vectors = [np.asarray(to_host(each.X), dtype=np.float64) for each in (learned, rows)]
+        return int(np.sum(first_equal_rows(np.concatenate(vectors))[len(learned) :] < len(learned)))
 
     def _nothing_measured(self) -> Remains:
         """Return why remaining AUCs are not known for an erasure from a file."""
@@ -656,7 +670,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             Words of a space or file that stay unchanged. (If the map scales vectors to unit length, they are scaled,
             too.) Words that are not there are ignored.
         equalize : iterable of pairs of str
-            Pairs of words to place at equal distance from every neutral word, even if they are in `keep`.
+            Pairs of words to place at equal distance from every neutral word, even if they are in `keep`. LEACE, the
+            default method, cannot do that; ``"mean-difference"`` can.
         layers : sequence of int, optional
             Layers of hidden states that are changed. Default: all.
         strength : float, default=1.0
@@ -735,7 +750,8 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             )
 
         def changed_columns(X: NDArray[Any], usable: NDArray[np.bool_]) -> dict[str, Any]:
-            return table.vectors_as_columns(self.apply(X, strength=strength), usable)
+            rows = X if usable.all() else np.where(usable[:, None], X, np.zeros_like(X))
+            return table.vectors_as_columns(self.apply(rows, strength=strength), usable)
 
         if output is None:
             return with_columns(table, changed_columns)
@@ -779,6 +795,17 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             f"{type(model).__name__} is given; a SentenceTransformer or a StaticModel of model2vec is needed. For "
             "other models, use to_torch()."
         )
+
+
+def _checked_models(models: Sequence[Model]) -> tuple[Model, ...]:
+    """Return the models to test as a tuple; raise for an unknown name, or if there is none."""
+    chosen = tuple(models)
+    if not chosen or not set(chosen) <= set(MODELS):
+        raise TaskError(
+            Argument("models", models if isinstance(models, str) else list(chosen)),
+            f" is given; a list of some of {', '.join(MODELS)} is needed.",
+        )
+    return chosen
 
 
 def _means_and_spreads(
@@ -838,8 +865,9 @@ def _training_rows(rows: Rows, *, normalize: bool) -> Rows:
     """Return the rows for a remover: half precision as float32, at unit length if requested."""
     if type_name(rows.X) in HALF_TYPES:  # squared lengths of hidden states overflow half precision
         rows = replace(rows, X=np.asarray(to_host(rows.X), dtype=np.float32))
+    rows = rows.unit() if normalize else rows
     check_finite(rows.X)
-    return rows.unit() if normalize else rows
+    return rows
 
 
 def _space_of_pairs(rows: Rows, remover: Remover, pairs: Sequence[tuple[str, str]], *, normalize: bool) -> WordSpace:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import check_unmasked, is_no_label, to_host
+from densray._arrays import BLOCK_ROWS, check_unmasked, in_blocks, is_no_label, to_host
 from densray._vocabulary import spread_rows, unit_rows
 from densray.errors import Argument, LabelError, one_line, shorten
 from densray.spelling import possible_forms, spelling_key
@@ -20,6 +20,7 @@ __all__ = [
     "check_named_groups",
     "find_equal_rows",
     "find_forms",
+    "first_equal_rows",
     "first_of_group",
     "join_groups",
     "number_groups",
@@ -213,17 +214,17 @@ def find_equal_rows(names: Sequence[str], X: NDArray[Any], groups: NDArray[np.in
     >>> find_equal_rows(["row 1", "row 2", "row 3"], np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).line
     '2 rows in 1 group have equal vectors and are held out together: row 1/row 3.'
     """
-    digests = _row_digests(X)
-    links, n_apart = pairwise_rows(digests), 0
-    if groups is not None:
-        reached: dict[bytes, set[int]] = {}
-        for digest, group in zip(digests, groups.tolist(), strict=True):
-            reached.setdefault(digest, set()).add(group)
-        links = [link for link in links if 1 < len(reached[digests[link[0]]]) <= MOST_JOINED]
-        n_apart = sum(len(reached[digest]) > MOST_JOINED for digest in digests)
+    first = first_equal_rows(X)
+    links, n_apart = _links_to_first(first), 0
+    if groups is not None and links:
+        reached: dict[int, set[int]] = {}
+        for row, group in zip(first.tolist(), groups.tolist(), strict=True):
+            reached.setdefault(row, set()).add(group)
+        links = [link for link in links if 1 < len(reached[link[0]]) <= MOST_JOINED]
+        n_apart = sum(len(reached[row]) > MOST_JOINED for row in first.tolist())
     forms = _link(names, links)
     if forms is None:
-        alone = np.arange(len(digests), dtype=np.int64)
+        alone = np.arange(len(first), dtype=np.int64)
         return WordForms(0, 0, (), alone, equal=True, n_apart=n_apart) if n_apart else None
     return replace(forms, equal=True, n_apart=n_apart)
 
@@ -303,7 +304,7 @@ def propose_groups(
     by_reason = {
         "come in pairs": [(places[a], places[b]) for a, b in pairs if a in places and b in places and a != b],
         "are repeated": pairwise_rows([" ".join(spelling_key(text, any_case=True).split()) for text in texts]),
-        "have the vector of another": [] if X is None else pairwise_rows(_row_digests(X)),
+        "have the vector of another": [] if X is None else _links_to_first(first_equal_rows(X)),
         "differ from another in one word": [] if labels is None else _twins(texts, labels),
     }
     links = [link for some in by_reason.values() for link in some]
@@ -328,8 +329,45 @@ def pairwise_rows(keys: Sequence[Any]) -> list[tuple[int, int]]:
     return [(first[key], row) for row, key in enumerate(keys) if first.setdefault(key, row) != row]
 
 
-def _row_digests(X: NDArray[Any]) -> list[bytes]:
-    return [row.tobytes() for row in np.ascontiguousarray(X)]
+def first_equal_rows(X: Any) -> NDArray[np.intp]:
+    """Return for each row the first row with the same vector, which is mostly the row itself.
+
+    Vectors are compared only if sums of their bits, times random numbers, are equal: one pass over the rows, in blocks,
+    without a copy of them.
+
+    >>> first_equal_rows(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).tolist()
+    [0, 1, 0]
+    """
+    n_rows, first = int(X.shape[0]), np.arange(X.shape[0])
+    if not n_rows or not X.shape[1]:
+        return first
+    sums = np.concatenate(list(in_blocks(X, lambda block: _sums_of_bits(_host_rows(X, block)))))
+    _, which, counts = np.unique(sums, return_inverse=True, return_counts=True)
+    places = np.flatnonzero(counts[which] > 1)
+    seen: dict[bytes, int] = {}
+    for start in range(0, len(places), BLOCK_ROWS):
+        block = places[start : start + BLOCK_ROWS]
+        for place, row in zip(block.tolist(), _host_rows(X, block), strict=True):
+            first[place] = seen.setdefault(row.tobytes(), place)
+    return first
+
+
+def _host_rows(X: Any, rows: Any) -> NDArray[Any]:
+    return np.ascontiguousarray(to_host(X[rows]))
+
+
+def _sums_of_bits(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return one number per row that depends on all of its bits."""
+    size = next(size for size in (8, 4, 2, 1) if rows[0].nbytes % size == 0)
+    bits = rows.view(np.uint8).reshape(len(rows), -1).view(f"u{size}")
+    weights = np.random.default_rng(0).integers(2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
+    return np.asarray(bits.astype(np.uint64, copy=False) @ weights)
+
+
+def _links_to_first(first: NDArray[np.intp]) -> list[tuple[int, int]]:
+    """Return each row that is not the first with its vector, as a pair with that row."""
+    rows = np.flatnonzero(first != np.arange(len(first)))
+    return list(zip(first[rows].tolist(), rows.tolist(), strict=True))
 
 
 def _twins(texts: Sequence[str], labels: NDArray[Any]) -> list[tuple[int, int]]:

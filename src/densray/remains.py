@@ -34,6 +34,7 @@ _MOST_TESTED, _MOST_NONLINEAR_HALVES = 2000, 4
 _PLAIN, _SOME = 0.8, 0.7
 #: Width of an interval that is too wide to choose between these.
 _WIDE = 0.15
+_ON_UNSEEN = "On rows the erasure has not seen"
 #: Reasons why nothing could be measured.
 _NOT_MEASURED = "What remains was not measured: {}"
 _ONE_GROUP = "half of the rows are in one group, and probes hold out whole groups. Use narrower groups."
@@ -121,12 +122,15 @@ class Remains:
         cross-validated on.
     reason : str
         Reason why nothing could be measured; empty otherwise.
+    n_learned : int
+        Number of tested rows that the erasure was learned from. On these rows an erasure always looks too good.
     """
 
     probes: tuple[ProbeResult, ...]
     learned_from: int = 0
     tested_on: int = 0
     reason: str = ""
+    n_learned: int = 0
 
     def __repr__(self) -> str:
         probe = next((each for each in self.probes if each.model == "linear" and not each.kept), None)
@@ -147,6 +151,7 @@ class Remains:
     def grade(self) -> str:
         """How complete the removal is: good, fair, weak, none, or "unclear" if nothing can be said."""
         grades = [grade for grade, _ in self._findings()]
+        grades += ["unclear"] if self.n_learned else []
         return min(grades, key=_GRADES.index) if grades else "unclear"
 
     @property
@@ -156,10 +161,22 @@ class Remains:
         if not findings:
             return "Not tested: how much is left is unknown."
         if len(findings) == 1:
-            return f"{findings[0][1]}."
+            return f"{findings[0][1]}.{self._about_learned}"
         concepts = dict.fromkeys(probe.concept for probe in self.probes if not probe.kept)
-        return " ".join(
+        joined = " ".join(
             f"{concept}: {said[0].lower()}{said[1:]}." for concept, (_, said) in zip(concepts, findings, strict=True)
+        )
+        return f"{joined}{self._about_learned}"
+
+    @property
+    def _about_learned(self) -> str:
+        """Return a sentence if the erasure was learned from tested rows, to be added to others; empty otherwise."""
+        if not self.n_learned:
+            return ""
+        rows = "1 of these rows" if self.n_learned == 1 else f"{self.n_learned:,} of these rows"
+        return (
+            f" But the erasure was learned from {rows}, so this is no test: on unseen rows more may be left. "
+            "Give other rows, or none (erasure.remains()), which tests on held-out halves."
         )
 
     def _findings(self) -> list[tuple[str, str]]:
@@ -183,7 +200,8 @@ class Remains:
             return self.reason
         concepts = dict.fromkeys(probe.concept for probe in self.probes)
         sentences = [self._sentence(concept, after_headline=after_headline) for concept in concepts]
-        return f"On rows the erasure has not seen: {'. '.join(sentences)}."
+        where = f"On rows of which the erasure has seen {self.n_learned:,}" if self.n_learned else _ON_UNSEEN
+        return f"{where}: {'. '.join(sentences)}.{'' if after_headline else self._about_learned}"
 
     def _sentence(self, concept: str, *, after_headline: bool) -> str:
         """Return a sentence on how well models recover one set of labels."""
@@ -230,9 +248,11 @@ class Remains:
         """Return the AUC of each model before and after."""
         columns: list[Column | str] = ["concept", "model"] if any(probe.concept for probe in self.probes) else ["model"]
         columns += [Column(key, decimals=3) for key in ("before", "after", "low", "high")]
+        unseen = f"that the erasure was not learned from ({self.learned_from:,} others)"
+        seen = f"({self.n_learned:,} of these rows were used to learn the erasure)"
         note = (
-            f"AUC of models cross-validated on {self.tested_on:,} rows that the erasure was not learned from "
-            f"({self.learned_from:,} others), with the 95% interval of the AUC after it."
+            f"AUC of models cross-validated on {self.tested_on:,} rows {seen if self.n_learned else unseen}, with the "
+            "95% interval of the AUC after it."
         )
         if any(probe.after_learned is not None for probe in self.probes):
             columns.append(Column("after_learned", "fitted on training rows", decimals=3))
@@ -242,7 +262,8 @@ class Remains:
             )
         columns.append(Column("if_gone", "if gone", decimals=1))
         notes = [note] if self.probes else [self.reason]
-        return Table("What remains in unseen rows", columns, self.rows(), notes)
+        title = "What remains in rows that were used for learning" if self.n_learned else "What remains in unseen rows"
+        return Table(title, columns, self.rows(), notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every number in plain form, and the sentence."""
@@ -252,6 +273,7 @@ class Remains:
             "chance": 0.5,
             "learned_from": self.learned_from,
             "tested_on": self.tested_on,
+            **({"n_learned": self.n_learned} if self.n_learned else {}),
             "reason": self.reason or None,
         }
 

@@ -158,7 +158,8 @@ class Rows:
         groups : sequence, "proposed" or "forms", optional
             One group per row (None: the row is its own group). "proposed" groups repeated texts, and texts of different
             labels that differ in one word (:func:`densray.groups.propose_groups`). "forms" groups words that are forms
-            of one word.
+            of one word. Rows with equal vectors are held out together in any case, as in tables (see
+            :meth:`with_equal_vectors_together`); ``.grouped(None)`` holds every row out alone.
         classes : bool, default=False
             Whether to treat numbers as class names, even if there are more than two.
         concept : str, default="rows"
@@ -177,7 +178,11 @@ class Rows:
             if count != n:
                 raise LabelError(f"{count:,} {what} are given for {n:,} rows; one per row is needed.")
         rows = cls(array, labels, texts, class_names=class_names, concept=concept, background=background)
-        return rows.grouped(groups)
+        if isinstance(groups, str):
+            rows = rows.with_named_groups(groups, equal_vectors=groups == "proposed")
+        else:
+            rows = rows.grouped(groups)
+        return rows.with_equal_vectors_together()
 
     @classmethod
     def from_table(
@@ -383,18 +388,31 @@ class Rows:
 
         Given groups that share a vector are joined. A vector in many groups, such as that of a blank text, joins none.
         """
-        equal = find_equal_rows(self.names, self.X, self.groups)
+        given = self.groups if self.forms is None or self.forms.equal else None  # not the groups of forms of one word
+        equal = find_equal_rows(self.names, self.X, given)
         if equal is None:
             return self
+        joined = replace(self, proposal=self._proposal_with(equal), forms=equal)
         if self.groups is None:
-            return replace(self, groups=equal.numbers, forms=equal)
+            return replace(joined, groups=equal.numbers)
         groups, n_before = join_groups(self.groups, equal.numbers), len(np.unique(self.groups))
-        if 2 * (n_groups := len(np.unique(groups))) < n_before:
+        if given is not None and 2 * (n_groups := len(np.unique(groups))) < n_before:
             raise LabelError(
                 f"{equal.n_words:,} rows have the vector of a row in another group. Held out together, they leave "
                 f"{n_groups:,} of {n_before:,} groups. Remove repeated rows, or leave groups out."
             )
-        return replace(self, groups=groups, forms=equal)
+        return replace(joined, groups=groups)
+
+    def _proposal_with(self, equal: WordForms) -> GroupProposal | None:
+        """Return the proposal with rows of equal vectors joined to it; None if it has nothing to add to them."""
+        if self.proposal is None or not equal.n_groups:
+            return self.proposal
+        held_together = equal.numbers if self.groups is None else join_groups(self.groups, equal.numbers)
+        numbers = join_groups(self.proposal.numbers, held_together)
+        sizes = np.bincount(numbers)
+        if len(sizes) == len(np.unique(held_together)):
+            return None
+        return replace(self.proposal, numbers=numbers, n_groups=len(sizes), n_rows=int(sizes[sizes > 1].sum()))
 
     @property
     def outlying_labels(self) -> NDArray[np.intp]:

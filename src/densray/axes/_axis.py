@@ -173,6 +173,8 @@ class Axis:
         """
         options = options.changed(**choices)
         rows = order_classes(check_rows(rows), options.label_names)
+        if isinstance(options.groups, str) and options.groups == "proposed" and rows.proposal is not None:
+            rows = rows.grouped(rows.proposal.numbers)
         rows = rows.unit() if options.normalize else rows
         if options.clip_labels or (options.clip_labels is None and method == "auto"):
             rows = rows.clipped()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
+from typing import Literal, Unpack
 
 from densray._arrays import is_dask
 from densray.axes._axis import Axis, advise_not_to_judge
@@ -28,13 +28,15 @@ def find_rows(
     options: AxisOptions = DEFAULTS,
     *,
     pairs: Iterable[Sequence[str]] | None = None,
+    order: Literal["mixed", "lexicon"] = "mixed",
 ) -> Rows:
     """Return the words of a lexicon that are in a space, as Rows; raise if they are too few.
 
-    `pairs` are words that belong together, for ``groups="proposed"``.
+    `pairs` are words that belong together, for ``groups="proposed"``. The `order` is that of :meth:`Lexicon.align`:
+    folds depend on it, so all tasks use the same.
     """
     return lexicon.align(
-        space, any_case=options.any_case, minimum=2, order="lexicon", groups=options.groups, pairs=pairs or ()
+        space, any_case=options.any_case, minimum=2, order=order, groups=options.groups, pairs=pairs or ()
     )
 
 

@@ -20,7 +20,7 @@ Rows that belong together (the two halves of a pair, sentences about one occupat
 were left out one at a time, the penalty would be far too small. With groups g, the whole group is left out, by one
 small solve per group and penalty: :math:`\hat e_g = (I - H_{gg})^{-1} r_g`. The common part of rows with different
 labels does not separate the labels. So for groups with both labels, m is the mean squared distance of a row from the
-mean of its group.
+mean of its group, in the prior and for the lowest penalty to try.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from densray._arrays import (
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
 
-#: Penalties to try, in units of the mean squared distance of a row from the mean.
+#: Penalties to try, in units of the mean squared distance of a row from the mean; with groups, also lower ones.
 RIDGE_PENALTIES = np.logspace(-4, 4, 33)
 
 #: Share of the variance of the labels that the rows are expected to explain.
@@ -60,7 +60,21 @@ MANY_ROWS = 100
 LARGEST_CORRELATION = 1.0 - 1e-12
 
 
-def log_prior(*, two_classes: bool, share: float = 1.0) -> NDArray[np.float64]:
+def penalties_within(share: float) -> NDArray[np.float64]:
+    """Return the penalties to try if this share of the spread lies within groups: the grid, continued below by it.
+
+    >>> [f"{one:.1e}" for one in penalties_within(0.02)[:3]], f"{penalties_within(0.02)[7]:.1e}"
+    (['1.8e-06', '3.2e-06', '5.6e-06'], '1.0e-04')
+    """
+    step = np.log10(RIDGE_PENALTIES[1] / RIDGE_PENALTIES[0])
+    count = max(int(np.ceil(-np.log10(share) / step - 1e-9)), 0)
+    lower = RIDGE_PENALTIES[0] * 10.0 ** (-step * np.arange(count, 0, -1))
+    return np.concatenate([lower, RIDGE_PENALTIES])
+
+
+def log_prior(
+    *, two_classes: bool, share: float = 1.0, penalties: NDArray[np.float64] = RIDGE_PENALTIES
+) -> NDArray[np.float64]:
     """Return the logarithm of the prior density of each of the penalties, up to a constant.
 
     `share` is the share of the spread of the rows that lies within groups with both labels.
@@ -69,7 +83,7 @@ def log_prior(*, two_classes: bool, share: float = 1.0) -> NDArray[np.float64]:
     [5.6, 3.2]
     """
     explained = EXPLAINED_CLASSES if two_classes else EXPLAINED_SCORES
-    return np.asarray(-0.5 * np.log(RIDGE_PENALTIES / share * explained / (1.0 - explained)) ** 2)
+    return np.asarray(-0.5 * np.log(penalties / share * explained / (1.0 - explained)) ** 2)
 
 
 def ridge_direction(
@@ -103,10 +117,6 @@ def ridge_direction(
     rows = _Rows(X, xp.astype(moments.mean, X.dtype), targets, weights, masses)
     values, vectors = symmetric_eigh(moments.scatter)
     eigenvalues = np.maximum(to_host(values), 0.0)
-    penalties = RIDGE_PENALTIES * (np.sum(eigenvalues) / count)
-    shrunk = 1.0 / (eigenvalues[:, None] + penalties[None, :])  # (d, penalties)
-    projected = to_host(vectors.T @ covariance[0, :])
-    coefficients = projected[:, None] * shrunk
     share = 1.0
     if groups is not None:
         if not np.ptp(groups):
@@ -114,18 +124,23 @@ def ridge_direction(
                 "all rows are in one group, so no rows can be held out to choose the penalty of ridge. Give at least "
                 "two groups, or leave groups out."
             )
-        correlations, between, n_mixed = rows.correlations_without_groups(
-            to_host(vectors), coefficients, shrunk, groups
-        )
+        between, n_mixed = rows.scatter_of_means(groups)
         within = 1.0 - between / max(float(eigenvalues.sum()), np.finfo(np.float64).tiny)
         # each group mean takes away one degree of freedom: groups drawn at random have a share of one
         share = max(within * (count - 1.0) / max(count - max(n_mixed, 1), 1.0), LEAST_SHARE)
+    relative = penalties_within(share)
+    penalties = relative * (np.sum(eigenvalues) / count)
+    shrunk = 1.0 / (eigenvalues[:, None] + penalties[None, :])  # (d, penalties)
+    projected = to_host(vectors.T @ covariance[0, :])
+    coefficients = projected[:, None] * shrunk
+    if groups is not None:
+        correlations = rows.correlations_without_groups(to_host(vectors), coefficients, shrunk, groups)
     elif weight is None and X.shape[0] >= MANY_ROWS * X.shape[1]:
         spread = float(xp.sum(targets * targets))
         correlations = _mean_leverage_correlations(projected, eigenvalues, shrunk, count, spread)
     else:
         correlations = rows.left_out_correlations(vectors, coefficients, shrunk)
-    best = _choose(correlations, count, log_prior(two_classes=two_classes, share=share))
+    best = _choose(correlations, count, log_prior(two_classes=two_classes, share=share, penalties=relative))
     return to_host(vectors @ array_on(coefficients[:, best], vectors)), float(penalties[best])
 
 
@@ -233,22 +248,15 @@ class _Rows:
         coefficients: NDArray[np.float64],
         shrunk: NDArray[np.float64],
         groups: NDArray[np.int64],
-    ) -> tuple[NDArray[np.float64], float, int]:
-        """Return :func:`left_out_correlations` with whole groups left out, and the scatter of group means.
-
-        The means are those of groups with several labels; the number of these groups is returned last.
-        """
+    ) -> NDArray[np.float64]:
+        """Return :func:`left_out_correlations` with whole groups left out."""
         weights, targets = to_host(self.weights), to_host(self.targets)
         total = float(weights.sum())
-        products, squares, between, n_mixed = np.zeros(1), np.zeros(1), 0.0, 0
+        products, squares = np.zeros(1), np.zeros(1)
         for members in _groups_of_one_size(groups, self.X.shape[1]):  # (groups, members)
-            rows = whole_rows(take_rows(self.X, array_on(members.ravel(), self.X))) - self.mean
-            U = (np.asarray(to_host(rows), dtype=np.float64) @ vectors).reshape(*members.shape, -1)
+            U = self._centred(members.ravel()) @ vectors
+            U = U.reshape(*members.shape, -1)
             w, t, root = weights[members], targets[members], np.sqrt(weights[members])
-            mixed = np.ptp(t, axis=1) > 0.0
-            sums = np.einsum("gm,gmd->gd", w, U)[mixed]
-            between += float(np.sum(np.sum(sums * sums, axis=1) / w[mixed].sum(axis=1)))
-            n_mixed += int(mixed.sum())
             residual = root[:, None] * np.swapaxes(
                 t[:, :, None] - U @ coefficients, 1, 2
             )  # (groups, penalties, members)
@@ -269,7 +277,24 @@ class _Rows:
             scores = scores - np.sum(w[:, None] * scores, axis=2, keepdims=True) / total
             products = products + np.einsum("gm,gpm->p", w * t, scores)
             squares = squares + np.einsum("gm,gpm->p", w, scores**2)
-        return self._correlations(products, squares), between, n_mixed
+        return self._correlations(products, squares)
+
+    def scatter_of_means(self, groups: NDArray[np.int64]) -> tuple[float, int]:
+        """Return the scatter of the means of groups with several labels, and the number of these groups."""
+        weights, targets, between, n_mixed = to_host(self.weights), to_host(self.targets), 0.0, 0
+        for each in _groups_of_one_size(groups, self.X.shape[1]):  # (groups, members)
+            members = each[np.ptp(targets[each], axis=1) > 0.0]
+            if len(members):
+                w = weights[members]
+                sums = np.einsum("gm,gmd->gd", w, self._centred(members.ravel()).reshape(*members.shape, -1))
+                between += float(np.sum(np.sum(sums * sums, axis=1) / w.sum(axis=1)))
+                n_mixed += len(members)
+        return between, n_mixed
+
+    def _centred(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return some rows minus the mean, on the host."""
+        rows = whole_rows(take_rows(self.X, array_on(places, self.X))) - self.mean
+        return np.asarray(to_host(rows), dtype=np.float64)
 
     def _correlations(self, products: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
         squares = squares * float(namespace(self.X).sum(self.weights * self.targets**2))

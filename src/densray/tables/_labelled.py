@@ -152,9 +152,19 @@ class LabelledTable:
         """
         return sample_sets([self], n, groups=groups, names=names, random_state=random_state)[0]
 
-    def take(self, places: NDArray[np.intp], X: NDArray[Any], names: Sequence[str]) -> Rows:
+    def take(
+        self,
+        places: NDArray[np.intp],
+        X: NDArray[Any],
+        names: Sequence[str],
+        *,
+        groups: Sequence[int | None] | str | None,
+        background: NDArray[Any],
+    ) -> Rows:
         """Return some rows, with their vectors `X`."""
-        selection = Rows.from_arrays(X, self.y[places], names=names, concept=self.concept)
+        selection = Rows.from_arrays(
+            X, self.y[places], names=names, groups=groups, concept=self.concept, background=background
+        )
         unlabelled = np.setdiff1d(np.flatnonzero(~np.isfinite(self.y)), self.unusable)
         left_out = {"no label": unlabelled, "no usable vector": self.unusable}
         left_out = {reason: rows for reason, rows in left_out.items() if rows.size}
@@ -214,8 +224,7 @@ def sample_sets(
         together = [None if code < 0 else int(code) for code in codes[places].tolist()]
     samples: list[Rows] = []
     for each in sets:
-        rows = replace(each.take(places, X, texts), background=background.vectors())
-        rows = rows.grouped(together).with_equal_vectors_together()
+        rows = each.take(places, X, texts, groups=together, background=background.vectors())
         samples.append(rows if not samples else replace(rows, X=samples[0].X))
     return tuple(samples)
 

@@ -241,6 +241,8 @@ class VectorTable:
         if groups is not None and (groups in self.columns or groups != "proposed"):
             column = self.column(groups).to_pylist()
             grouping = [column[row] for row in places.tolist()]
+        elif groups is not None:
+            grouping = groups
         sets = []
         for name, (values, _) in zip(labels, columns, strict=True):
             _check_labels(values[places], name, self.name, classes=classes)
@@ -253,12 +255,9 @@ class VectorTable:
                 concept=concept or name,
                 background=background,
             )
-            if groups is not None and grouping is None:
-                rows = rows.with_named_groups(groups, equal_vectors=True)
             rows = sort_classes(rows, ordered_values(self.schema, name, self.column(name)))
             if not rows.class_names:
                 warn_of_missing_codes(rows.y, f"{self.name}, column '{name}'")
-            rows = rows.with_equal_vectors_together()
             rows = replace(rows, dropped=dropped, encoder=self.encoder, table=self.name, n_in_table=len(self))
             sets.append(rows)
         return tuple(sets)
