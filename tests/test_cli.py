@@ -293,9 +293,9 @@ SPOKEN = re.compile(r"(?<![\w-])--[a-z]|densray (fit|diagnose|induce|rotate|eras
 WRITTEN = re.compile(r"(?<![\w.])(?:([a-z][a-z_]*)=(?!=)|([a-z]+(?:_[a-z]+)+)\b)")
 #: Arguments that only Python has: no command sets them, so no run of a command meets their messages.
 PYTHON_ALONE = {
-    "anchors", "batch_size", "blocks", "center_labels", "cosine", "estimator", "labels", "layer", "level", "model", "names",
-    "n_train", "normalize_differences", "other_lexicon", "positions", "precision", "rows", "skip_first", "strictness",
-    "vector_column", "vectors", "weights", "zeros",
+    "anchors", "batch_size", "blocks", "center_labels", "cosine", "equalize", "estimator", "labels", "layer", "level",
+    "model", "models", "n_train", "names", "normalize_differences", "other_lexicon", "positions", "precision", "rows",
+    "skip_first", "strictness", "vector_column", "vectors", "weights", "zeros",
 }  # fmt: skip
 
 

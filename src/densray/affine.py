@@ -11,7 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from densray import errors
-from densray._arrays import HALF_TYPES, Array, ConvertedRows, float_rows, map_rows, move, namespace, to_host, type_name
+from densray._arrays import (
+    HALF_TYPES,
+    Array,
+    ConvertedRows,
+    blocks_of,
+    float_rows,
+    map_rows,
+    move,
+    namespace,
+    to_host,
+    type_name,
+)
 from densray.errors import Advice, Argument, CoverageError, DensRayError, TaskError, VectorError, name_some
 
 if TYPE_CHECKING:
@@ -213,10 +224,10 @@ class AffineMap:
                 _check_finite(X, erased, block)
 
         with np.errstate(over="ignore", invalid="ignore"):
-            return map_rows(rows, lambda part: self._erased(part, strength), self.width, check=check)
+            return map_rows(rows, lambda part: self.apply_unchecked(part, strength=strength), self.width, check=check)
 
-    def _erased(self, X: Array, strength: float) -> Array:
-        """Return rows of at least 32 bits without the concept."""
+    def apply_unchecked(self, X: Array, *, strength: float = 1.0) -> Array:
+        """Return :meth:`apply` of rows of at least 32 bits that the caller has checked, or checks afterwards."""
         if self.needs_unit_length:
             X = _unit_length(X)
         left, right = move(self.left, X), move(-strength * self.right, X)
@@ -257,16 +268,19 @@ def _check_finite(X: Array, erased: Array, block: slice) -> None:
     bad = xp.nonzero(~xp.all(xp.isfinite(erased), axis=1))[0]
     if not bad.shape[0]:
         return
-    first = block.start + int(bad[0])
-    rows = X[block, :]
-    broken = xp.nonzero(~xp.all(xp.isfinite(rows), axis=1))[0]
-    if broken.shape[0]:
+    broken = [
+        part.start + row
+        for part in blocks_of(int(X.shape[0]))
+        for row in to_host(xp.nonzero(~xp.all(xp.isfinite(X[part, :]), axis=1))[0]).tolist()
+    ]
+    if broken:
         raise VectorError(
-            f"Input X contains NaN or infinity in {broken.shape[0]} of {rows.shape[0]} rows (first: row "
-            f"{block.start + int(broken[0])}). Drop or repair those rows."
+            f"Input X contains NaN or infinity in {len(broken)} of {X.shape[0]} rows (first: row {broken[0]}). Drop or "
+            "repair those rows."
         )
     raise VectorError(
-        f"row {first} of X has numbers too large for {type_name(X)}. Scale the vectors, for example to unit length."
+        f"row {block.start + int(bad[0])} of X has numbers too large for {type_name(X)}. Scale the vectors, for "
+        "example to unit length."
     )
 
 

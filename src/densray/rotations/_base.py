@@ -22,7 +22,7 @@ from densray._arrays import (
     to_host,
     type_name,
 )
-from densray.affine import AffineMap
+from densray.affine import AffineMap, check_strength
 from densray.errors import Advice, Argument, DensRayError, RotationNotFittedError, VectorError
 from densray.metrics import kendall_tau_within
 from densray.rotations._columns import Columns
@@ -141,8 +141,11 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             mapped: AnyRows = map_dask(self, "erase", X, n_axes=n_axes, strength=strength)
             return mapped
         rows = self._check_fitted_rows(X)
+        check_strength(strength)
         erasure = AffineMap.of(self, n_axes)
-        vectors: AnyRows = _map_checked(rows, lambda part: erasure.apply(part, strength=strength), int(rows.shape[1]))
+        vectors: AnyRows = _map_checked(
+            rows, lambda part: erasure.apply_unchecked(part, strength=strength), int(rows.shape[1])
+        )
         return vectors
 
     def score(self, X: Array, y: Array, *, groups: Array | None = None) -> float:
