@@ -403,6 +403,21 @@ def test_marks_of_missing_values_are_missing_in_groups_and_in_the_columns_of_mea
     np.testing.assert_array_equal(*groups)
 
 
+def test_composed_and_decomposed_letters_are_one_group_and_one_author() -> None:
+    rng = np.random.default_rng(0)
+    axis, centers = draw_axis(rng), {"Grüne": CONCEPT, "CSU": -CONCEPT}
+    composed = draw_documents(rng, centers, 10, 4).with_columns(author=pl.format("Jürgen {}", "author"))
+    some = pl.int_range(len(composed)) % 3 == 0
+    both = composed.with_columns(
+        pl.when(some).then(pl.col(name).str.normalize("NFD")).otherwise(name).alias(name)
+        for name in ("party", "author")
+    )
+    assert both["party"].n_unique() == 3
+    expected, found = (mean_scores(axis, open_table(each), ["party"], groups="author") for each in (composed, both))
+    assert found.rows == expected.rows
+    assert [row["party"] for row in found.rows] == ["CSU", "Grüne"]
+
+
 def test_a_column_of_lists_makes_no_groups() -> None:
     rng = np.random.default_rng(0)
     frame = draw_documents(rng, {"left": CONCEPT, "right": -CONCEPT}, 4, 2)

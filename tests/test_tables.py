@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from densray import Rows  # noqa: E402
 from densray.errors import LabelError, TableError, VectorError  # noqa: E402
-from densray.tables import open_table  # noqa: E402
+from densray.tables import LabelledTable, open_table  # noqa: E402
 
 N, WIDTH = 40, 5
 X = np.round(np.random.default_rng(0).normal(size=(N, WIDTH)), 3).astype(np.float32)
@@ -256,6 +257,40 @@ def test_numbers_are_scores_unless_they_are_called_classes() -> None:
     decades = make_frame().with_columns(decade=pl.Series([1990 + row % 3 * 10 for row in range(N)]))
     assert not Rows.from_table(decades, "decade").is_multiclass
     assert Rows.from_table(decades, "decade", classes=True).class_names == ("1990", "2000", "2010")
+
+
+def in_both_forms(texts: list[str]) -> list[str]:
+    """Texts that are in part composed (ü is one character), in part decomposed (u and a mark, as in files of a Mac)."""
+    return [unicodedata.normalize("NFD" if row % 3 else "NFC", text) for row, text in enumerate(texts)]
+
+
+def write_frame(frame: pl.DataFrame, kind: str, folder: Path) -> object:
+    if kind == "csv":
+        frame = frame.with_columns(vector=pl.Series([json.dumps(row) for row in X.astype(np.float64).tolist()]))
+    writers = {
+        "parquet": frame.write_parquet,
+        "arrow": frame.write_ipc,
+        "csv": frame.write_csv,
+        "jsonl": frame.write_ndjson,
+    }
+    writers[kind](folder / f"docs.{kind}")
+    return folder / f"docs.{kind}"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "csv", "jsonl", "polars", "pandas", "categories"])
+def test_composed_and_decomposed_letters_make_one_class_and_one_group(kind, tmp_path) -> None:
+    words = in_both_forms(["grün" if row % 2 else "dürr" for row in range(N)])
+    authors = in_both_forms([f"Jürgen {row // 4}" for row in range(N)])
+    frame = make_frame().with_columns(party=pl.Series(words), author=pl.Series(authors))
+    source: object = frame.to_pandas() if kind == "pandas" else frame
+    if kind == "categories":
+        source = frame.with_columns(pl.col("party").cast(pl.Enum(sorted(set(words)))))
+    table = open_table(source if kind in ("polars", "pandas", "categories") else write_frame(frame, kind, tmp_path))
+    block_by_block = LabelledTable.of(table, "party").sample(N, groups="author")
+    for rows in (table.rows("party", groups="author"), block_by_block):
+        assert rows.class_names == ("dürr", "grün")
+        assert rows.n_groups == N // 4
+    assert table.column("author").to_pylist() == authors, "the column itself is unchanged"
 
 
 def test_groups_come_from_a_column_or_from_repeated_texts() -> None:

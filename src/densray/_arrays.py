@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
@@ -241,6 +242,20 @@ def is_no_label(label: object) -> bool:
     [True, True, True, True, False, False]
     """
     return label.strip().lower() in _MISSING_TEXTS if isinstance(label, str) else is_missing(label)
+
+
+def category(cell: Any) -> Any:
+    """Return a cell as the name of a class or group: text as people read it, None if missing, other values unchanged.
+
+    One text has one name, however its letters are stored (ü is one character, or u with a mark, as on a Mac) and
+    whatever spaces surround it.
+
+    >>> category(" Gru\u0308ne ") == category("Gr\u00fcne"), category("NA"), category(2020)
+    (True, None, 2020)
+    """
+    if is_no_label(cell):
+        return None
+    return unicodedata.normalize("NFC", cell).strip() if isinstance(cell, str) else cell
 
 
 def is_dask(array: object) -> bool:

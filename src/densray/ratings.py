@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from densray._arrays import is_no_label
+from densray._arrays import category, is_no_label
 from densray._conversions import columns_beside_dimensions
 from densray._lexicon_files import Notation, parse_rating
 from densray._text_files import Line, TextFile, delimiter_of
@@ -469,9 +469,10 @@ def _standard_errors(table: Vector) -> Vector:
 def _by_rater(items: Sequence[str], raters: Sequence[str], values: Vector) -> tuple[list[str], Vector]:
     """Return a table of items by raters from one rating per line; repeated ratings by one rater are averaged."""
     rows = {item: number for number, item in enumerate(dict.fromkeys(items))}
-    columns = {rater: number for number, rater in enumerate(dict.fromkeys(raters))}
+    rater_names = [category(rater) for rater in raters]
+    columns = {rater: number for number, rater in enumerate(dict.fromkeys(rater_names))}
     sums, counts = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
-    for item, rater, value in zip(items, raters, values.tolist(), strict=True):
+    for item, rater, value in zip(items, rater_names, values.tolist(), strict=True):
         if np.isfinite(value):
             sums[rows[item], columns[rater]] += value
             counts[rows[item], columns[rater]] += 1

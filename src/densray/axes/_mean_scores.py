@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import is_no_label
+from densray._arrays import category
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._tables import check_table
@@ -372,7 +372,7 @@ def _interval(group: dict[str, Any], axis_variance: float, n_axes: int, *, compa
 
 
 def _values(table: VectorTable, name: str) -> list[Any]:
-    """Return the values of a column that can make groups; texts without the spaces around them."""
+    """Return the values of a column that can make groups, None where one is missing."""
     column = table.column(name)
     values = column.to_pylist()
     if any(isinstance(value, list | dict) for value in values):
@@ -380,7 +380,7 @@ def _values(table: VectorTable, name: str) -> list[Any]:
             f"{table.name}: the column '{name}' holds {column.type}; texts, numbers or dates make groups. Name another "
             "column."
         )
-    return [value.strip() if isinstance(value, str) else value for value in values]
+    return [category(value) for value in values]
 
 
 def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]], NDArray[np.int64], str | None]:
@@ -392,7 +392,7 @@ def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]],
             f"{table.name}: the column '{clashes[0]}' has the name of a figure of the result. Rename the column."
         )
     columns = [_values(table, name) for name in by]
-    whole = [None if any(map(is_no_label, values)) else values for values in zip(*columns, strict=True)]
+    whole = [None if None in values else values for values in zip(*columns, strict=True)]
     distinct = {key for key in whole if key is not None}
     if not distinct or len(distinct) > MOST_GROUPS:
         raise TaskError(

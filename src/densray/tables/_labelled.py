@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import is_no_label
+from densray._arrays import category
 from densray._vocabulary import unit_rows
 from densray.errors import LabelError, VectorError
 from densray.moments import Moments
@@ -280,10 +280,9 @@ def _codes(table: VectorTable, name: str) -> tuple[NDArray[np.int64], list[str]]
             ) from None
         if pa.types.is_boolean(batch.column(0).type):
             column = pa.compute.utf8_capitalize(column)  # True and False, as in Python
-        encoded = pa.compute.utf8_trim_whitespace(column).dictionary_encode()
-        own = [
-            -1 if is_no_label(text) else places.setdefault(text, len(places)) for text in encoded.dictionary.to_pylist()
-        ]
+        encoded = column.dictionary_encode()
+        texts = map(category, encoded.dictionary.to_pylist())
+        own = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
         indices = pa.compute.fill_null(encoded.indices, len(own)).to_numpy(zero_copy_only=False)
         parts.append(np.array([*own, -1], dtype=np.int64)[indices])
     return np.concatenate(parts), list(places)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import is_no_label
+from densray._arrays import category
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
 from densray.rows import Rows, sort_classes, warn_of_missing_codes
@@ -355,8 +355,9 @@ def read_labels(table: VectorTable, name: str) -> tuple[NDArray[Any], NDArray[np
         numbers = np.array([np.nan if value is None else float(value) for value in column.to_pylist()])
         return numbers, np.isfinite(numbers)
     if kind == "texts":
-        names = np.array(["" if value is None else str(value).strip() for value in column.to_pylist()], dtype=object)
-        return names, np.array([not is_no_label(text) for text in names], dtype=bool)
+        cells = [category(None if value is None else str(value)) for value in column.to_pylist()]
+        has_label = np.array([cell is not None for cell in cells], dtype=bool)
+        return np.array(["" if cell is None else cell for cell in cells], dtype=object), has_label
     raise LabelError(
         f"{table.name}: the column '{name}' holds {column.type}; labels are texts or numbers. Make a column such as "
         "the year."

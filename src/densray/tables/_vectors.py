@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import category
 from densray._conversions import NUMBERED
 from densray.errors import Advice, Argument, RowError, TableError, name_some, shorten
 from densray.tables._arrow import arrow
@@ -71,7 +72,7 @@ def ordered_values(schema: pa.Schema, name: str, column: Any) -> list[str]:
     if not column.type.ordered and not enum:
         return []
     chunks = getattr(column, "chunks", [column])
-    return [str(value).strip() for value in chunks[0].dictionary.to_pylist()] if chunks else []
+    return [str(category(str(value))) for value in chunks[0].dictionary.to_pylist()] if chunks else []
 
 
 def _class_names(schema: pa.Schema, name: str) -> list[str] | None:
