@@ -248,6 +248,56 @@ def test_bad_rows_are_named_or_skipped(folder, tmp_path, capsys) -> None:
     assert run_for_json(capsys, *asked, "--bad-rows", "skip")["rows_skipped"] == 1
 
 
+def test_vectors_of_zeros_are_bad_rows_where_a_direction_is_needed(folder, tmp_path, capsys) -> None:
+    zero = X.astype(np.float32)
+    zero[5::6] = 0.0
+    docs, missing = tmp_path / "zero.parquet", tmp_path / "missing.parquet"
+    FRAME.with_columns(vector=pl.Series(zero)).write_parquet(docs)
+    cells = [None if row % 6 == 5 else cell for row, cell in enumerate(zero.tolist())]
+    FRAME.with_columns(vector=pl.Series(cells, dtype=pl.List(pl.Float32))).write_parquet(missing)
+    axis, output = str(folder / "party.safetensors"), tmp_path / "out.parquet"
+    commands = {
+        "score": ["score", axis, "-o", str(output)],
+        "means": ["score", axis, "--by", "source"],
+        "fit": ["fit", "--label-column", "party", "-o", str(tmp_path / "axis"), *QUICK],
+        "diagnose": ["diagnose", "--label-column", "party", *QUICK],
+    }
+    for name, (command, *options) in commands.items():
+        assert run([command, str(docs), *options]) == 2, name
+        said = capsys.readouterr().err
+        assert "row 6" in said
+        assert re.search(r"zero.*no direction.* or pass --bad-rows skip\.", said), said
+    skip = ["--bad-rows", "skip", "--overwrite"]
+    assert run_for_json(capsys, "score", docs, axis, "-o", output, *skip)["rows_skipped"] == N // 6
+    assert pl.read_parquet(output)["score"].is_null().to_list() == [row % 6 == 5 for row in range(N)]
+    found, expected = (
+        run_for_json(capsys, "score", each, axis, "--by", "source", *skip[:2])["means"] for each in (docs, missing)
+    )
+    assert found["rows"] == expected["rows"]
+    assert found["n_skipped"] == N // 6
+    for source, name in ((docs, "axis"), (missing, "missing")):
+        asked = ["fit", str(source), "--label-column", "party", "-o", str(tmp_path / name), *QUICK, *skip]
+        assert run(asked) == 0
+    whole, skipped = (Axis.load(tmp_path / name) for name in ("axis.safetensors", "missing.safetensors"))
+    np.testing.assert_array_equal(skipped.direction, whole.direction)
+
+
+@pytest.mark.filterwarnings("always::RuntimeWarning")
+def test_erasing_warns_once_of_vectors_of_zeros(folder, tmp_path, capsys) -> None:
+    zero = X.astype(np.float32)
+    zero[5::6] = 0.0
+    docs, output = tmp_path / "zero.parquet", tmp_path / "clean.parquet"
+    FRAME.with_columns(vector=pl.Series(zero)).write_parquet(docs)
+    asked = ["erase", str(docs), "--label-column", "party", "-o", str(output), "--quiet"]
+    assert run(asked) == 0
+    said = capsys.readouterr().err
+    assert said.count("warning") == 1
+    assert "20 rows have vectors of zeros" in said
+    assert run([*asked, "--bad-rows", "skip", "--overwrite"]) == 0
+    assert "zero" not in capsys.readouterr().err
+    assert pl.read_parquet(output)["vector"].is_null().sum() == N // 6
+
+
 def test_an_axis_of_a_space_is_refused_for_a_table(folder, tmp_path, capsys) -> None:
     words = pl.DataFrame({"word": [f"w{row}" for row in range(N)], "vector": FRAME["vector"]})
     words.write_parquet(tmp_path / "space.parquet")

@@ -196,6 +196,7 @@ def mean_scores(
             Argument("judge", True),
             ".",
         )
+    table = table.with_directions()
     keys, codes, ordered = _keys(table, by)
     sums, scores = np.zeros((len(keys), table.width)), np.full(len(table), np.nan)
     fitted, n_fitted, n_unsure = axis.fitted_rows, 0, 0

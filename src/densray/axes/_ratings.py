@@ -381,7 +381,7 @@ def _in_table(
     ]
     item_of_row = np.array(item_places, dtype=np.intp)
     blocks, start = [], 0
-    for _, X, usable in table.batches([]):
+    for _, X, usable in table.with_directions().batches([]):
         at = np.flatnonzero((item_of_row[start : start + len(X)] >= 0) & usable)
         blocks.append((X[at], item_of_row[start + at]))
         start += len(X)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from densray._arrays import category
 from densray._vocabulary import unit_rows
-from densray.errors import LabelError, VectorError
+from densray.errors import Argument, LabelError, RowError
 from densray.moments import Moments
 from densray.rows import Rows, number_labels, sort_classes, warn_of_missing_codes
 from densray.tables._arrow import arrow
@@ -101,9 +101,11 @@ class LabelledTable:
                 rows = X[places]
                 zero = np.flatnonzero(~rows.any(axis=1))
                 if zero.size:
-                    raise VectorError(
+                    raise RowError(
                         f"{self.table.name}, row {start + places[zero[0]] + 1:,}: the vector is zero and has no "
-                        "direction. Leave the row out."
+                        "direction. Leave the row out, or pass ",
+                        Argument("bad_rows", "skip"),
+                        ".",
                     )
                 yield start + places, unit_rows(rows) if unit else rows
             start = stop

@@ -52,7 +52,8 @@ class VectorTable:
     schema : pyarrow.Schema
         Columns and their types.
     bad_rows : {"error", "skip"}
-        Whether a missing, non-finite or differently sized vector raises an error, or makes a row without a vector.
+        Whether a missing, non-finite or differently sized vector raises an error, or makes a row without a vector. With
+        "skip", so does a vector of zeros, which has no direction.
 
     Examples
     --------
@@ -66,8 +67,11 @@ class VectorTable:
            [0., 1.]])
     """
 
-    def __init__(self, source: Source, columns: VectorColumns, bad_rows: BadRows) -> None:
+    def __init__(
+        self, source: Source, columns: VectorColumns, bad_rows: BadRows, *, needs_directions: bool = False
+    ) -> None:
         self.source, self.vector_columns, self.bad_rows = source, columns, bad_rows
+        self.needs_directions = needs_directions or bad_rows == "skip"
 
     @property
     def name(self) -> str:
@@ -129,11 +133,17 @@ class VectorTable:
             if not batch.num_rows:
                 continue
             X, usable = vectors.matrix(batch, self.width)
+            if self.needs_directions and (zero := usable & ~X.any(axis=1)).any():
+                X, usable = np.where(zero[:, None], X.dtype.type(np.nan), X), usable & ~zero
             if self.bad_rows == "error" and not usable.all():
                 row = int(np.flatnonzero(~usable)[0])
                 raise bad_row_error(vectors, batch, row, start + row, self.width, self.name)
             yield batch if columns is None else batch.select(list(columns)), X, usable
             start += batch.num_rows
+
+    def with_directions(self) -> VectorTable:
+        """Return the same table with vectors of zeros, such as those of blank texts, among its bad rows."""
+        return VectorTable(self.source, self.vector_columns, self.bad_rows, needs_directions=True)
 
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the number of the first row of each block, and its vectors; skipped rows are NaN."""
@@ -165,7 +175,8 @@ class VectorTable:
 
     def with_rows(self, rows: pa.Table, *, name: str | None = None) -> VectorTable:
         """Return a table in memory with the same columns and other rows, such as a sample of its rows."""
-        return VectorTable(Memory(rows, rows, name or self.name), self.vector_columns, self.bad_rows)
+        source = Memory(rows, rows, name or self.name)
+        return VectorTable(source, self.vector_columns, self.bad_rows, needs_directions=self.needs_directions)
 
     def may_hold_labels(self, name: str) -> bool:
         """Return whether a column can be labels: texts, booleans or numbers that are not part of the vectors."""
@@ -312,8 +323,8 @@ def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_r
         default it is detected: the only column of lists of numbers, or the only run of numbered columns in the order of
         their numbers. If there are several candidates, an error is raised.
     bad_rows : {"error", "skip"}, default="error"
-        Whether a missing, non-finite or differently sized vector is an error. Skipped rows stay in the table
-        without a vector: they are not used for fitting, and get no score.
+        Whether a missing, non-finite or differently sized vector is an error, and where a direction is needed, a vector
+        of zeros. Skipped rows stay in the table without a vector: they are not used for fitting, and get no score.
 
     Returns
     -------

@@ -434,7 +434,7 @@ def check_columns(schema: pa.Schema, names: Sequence[str], where: str) -> None:
 def bad_row_error(
     columns: VectorColumns, batch: pa.RecordBatch, row: int, number: int, width: int, where: str
 ) -> Exception:
-    """Return the error for an unusable vector: missing, of another length, or not finite."""
+    """Return the error for an unusable vector: missing, of another length, not finite, or zero."""
     at = f"{where}, row {number + 1:,}"
     remedy = Advice(" Leave the row out, or pass ", Argument("bad_rows", "skip"), ".")
     if columns.in_lists:
@@ -443,6 +443,8 @@ def bad_row_error(
             return RowError(f"{at}: the vector is missing.", remedy)
         if len(cell) != width:
             return RowError(f"{at}: the vector has {len(cell)} numbers, and the first one has {width}.", remedy)
+    if columns.matrix(batch.slice(row, 1), width)[1][0]:
+        return RowError(f"{at}: the vector is zero, as for a blank text, and has no direction.", remedy)
     return RowError(f"{at}: the vector has a number that is missing, infinite or not a number.", remedy)
 
 
