@@ -95,8 +95,8 @@ def test_lists_with_mixed_separators_are_not_vectors(tmp_path, cells) -> None:
 @pytest.mark.parametrize("mark", ["NA", "k.A.", "n.a.", "-", "#NV", "null", "?"])
 def test_marks_of_missing_numbers_are_missing(tmp_path, mark) -> None:
     path = tmp_path / "docs.csv"
-    rows = [f"{number},{number / 10},{number}.5" for number in range(12)]
-    rows[3], rows[7] = f"3,0.3,{mark}", f"7,{mark},7.5"
+    rows = [f"{number},{1 + number / 10},{number}.5" for number in range(12)]
+    rows[3], rows[7] = f"3,1.3,{mark}", f"7,{mark},7.5"
     path.write_text("\n".join(["v0,v1,tone", *rows]) + "\n")
     table = open_table(path, bad_rows="skip")
     assert table.column("tone").to_pylist() == [None if row == 3 else row + 0.5 for row in range(12)]
@@ -112,12 +112,14 @@ def labelled(path: Path) -> Rows:
 
 def test_a_few_words_among_scores_are_refused(tmp_path) -> None:
     path = tmp_path / "docs.csv"
-    rows = [f"{number},{number / 10},{number % 7}" for number in range(40)]
+    rows = [f"{number},{1 + number / 10},{number % 7}" for number in range(40)]
     rows[5] = "5,0.5,loud"
     path.write_text("\n".join(["v0,v1,tone", *rows]) + "\n")
     with pytest.raises(LabelError, match=r"39 labels in the column 'tone' are numbers, and 1 are not \('loud'\)"):
         labelled(path)
-    path.write_text("\n".join(["v0,v1,tone", *(f"{n},{n / 10},{'NA' if n == 3 else 'ab'[n % 2]}" for n in range(12))]))
+    path.write_text(
+        "\n".join(["v0,v1,tone", *(f"{n},{1 + n / 10},{'NA' if n == 3 else 'ab'[n % 2]}" for n in range(12))])
+    )
     assert len(labelled(path)) == 11  # NA is no class
 
 
