@@ -16,7 +16,7 @@ from densray import Axis, Rows, open_table
 from densray.axes import mean_scores
 from densray.axes._fitted_rows import FittedRows, _marks
 from densray.axes._mean_scores import _compare_groups, _interval
-from densray.errors import TaskError
+from densray.errors import MissingCodeWarning, TaskError
 from densray.report import to_json
 
 WIDTH = 20
@@ -387,7 +387,7 @@ def test_the_intervals_cover_the_true_differences_of_authors_and_axes_drawn_anew
         assert covered_by_documents_alone / n_intervals < 0.8, "without the error of the axis, intervals are too narrow"
 
 
-MISSING = ["", "  ", "NA", "nan", "null"]
+MISSING = ["", "  ", "NA", "k.A.", "nan", "null"]
 
 
 @pytest.mark.parametrize("mark", MISSING)
@@ -454,6 +454,14 @@ def test_other_values_make_no_groups_and_are_refused_by_name(values) -> None:
     frame = draw_documents(rng, {"left": CONCEPT, "right": -CONCEPT}, 4, 2).with_columns(what=pl.Series(values))
     with pytest.raises(TaskError, match=r"the column 'what' holds .*; texts, numbers or dates|no row has a value in"):
         mean_scores(draw_axis(rng), open_table(frame), ["what"])
+
+
+def test_a_missing_code_among_years_gives_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    frame = draw_documents(rng, {"left": CONCEPT, "right": -CONCEPT}, 4, 2)
+    years = open_table(frame.with_columns(year=pl.Series([2010, 2011, 2012, -99] * 4)))
+    with pytest.warns(MissingCodeWarning, match=r"column 'year': 4 values are -99, far .* leave these values empty"):
+        mean_scores(draw_axis(rng), years, ["year"])
 
 
 def test_a_column_of_lists_makes_no_groups() -> None:

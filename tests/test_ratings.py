@@ -93,10 +93,10 @@ def test_a_rating_that_is_not_a_number_is_named_with_its_line(tmp_path):
 @pytest.mark.parametrize("text", ["-", "positive", "neutral"])
 def test_a_sign_or_a_word_is_not_a_rating(tmp_path, text):
     (tmp_path / "r.tsv").write_text(f"item\trating\nhammer\t5.5\nsock\t{text}\n")
-    with pytest.raises(LexiconError, match=f"line 3: '{text}' is not a number"):
+    with pytest.raises(LexiconError, match=f"line 3: '{text}' is not a number.*leave the cell empty"):
         Ratings.read(tmp_path / "r.tsv")
     frame = pytest.importorskip("polars").DataFrame({"rating": ["5.5", text], "vector": [[1.0], [2.0]]})
-    with pytest.raises(LabelError, match=f"'{text}' in the column 'rating' is not a number"):
+    with pytest.raises(LabelError, match=f"row 2: '{text}' in the column 'rating' is not .*leave the cell empty"):
         Ratings.from_table(frame, "rating")
 
 
@@ -618,3 +618,17 @@ def test_ends_take_in_the_words_next_to_the_seeds(space, seeds):
     assert wide @ AXIS / np.linalg.norm(wide) > plain @ AXIS / np.linalg.norm(plain)
     without_space = Rows.from_arrays(alone.X, alone.y)
     np.testing.assert_allclose(end_difference(without_space), plain)
+
+
+@pytest.mark.parametrize("mark", ["k.A.", "n.a."])
+def test_marks_of_no_answer_are_no_ratings(mark, tmp_path) -> None:
+    (tmp_path / "ratings.csv").write_text(f"item;rating\na;1,5\nb;{mark}\nc;2,5\n", encoding="utf-8")
+    assert Ratings.read(tmp_path / "ratings.csv").items == ("a", "c")
+
+
+def test_a_rater_is_one_person_with_composed_and_decomposed_letters(tmp_path) -> None:
+    rows = [
+        f"{item},{name},{number}" for number, item in enumerate("abc") for name in ("J\u00f6rg", "Jo\u0308rg", "Uta")
+    ]
+    (tmp_path / "ratings.csv").write_text("\n".join(["item,rater,rating", *rows]), encoding="utf-8")
+    assert Ratings.read(tmp_path / "ratings.csv", rater_column="rater").n_raters == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 from densray import Rows  # noqa: E402
-from densray.errors import LabelError, TableError, VectorError  # noqa: E402
+from densray.errors import LabelError, MissingCodeWarning, TableError, VectorError  # noqa: E402
 from densray.tables import LabelledTable, open_table  # noqa: E402
 
 N, WIDTH = 40, 5
@@ -251,6 +252,45 @@ def test_missing_labels_are_left_out_and_counted() -> None:
     np.testing.assert_array_equal(rows.X, np.delete(X, [3, 4], axis=0))
     years = pl.Series([None, float("nan"), *map(float, YEARS[2:])])
     assert len(Rows.from_table(make_frame().with_columns(year=years), "year")) == N - 2
+
+
+@pytest.mark.parametrize("mark", ["k.A.", "n.a.", "k. A.", "-", "?", "–", "#NV"])
+def test_marks_of_no_answer_are_missing_labels_among_texts(mark) -> None:
+    words = [mark if row % 5 == 0 else ("for" if row % 2 else "against") for row in range(N)]
+    table = open_table(make_frame().with_columns(party=pl.Series(words)))
+    for rows in (table.rows("party"), LabelledTable.of(table, "party").sample(N)):
+        assert rows.class_names == ("against", "for")
+        assert len(rows.dropped["no label"]) == N // 5
+
+
+def test_a_sign_is_a_class_where_it_can_be_meant() -> None:
+    signs = make_frame().with_columns(party=pl.Series(["+", "-", "mixed", "?"] * (N // 4)))
+    assert Rows.from_table(signs, "party").class_names == ("+", "-", "?", "mixed")
+    two = make_frame().with_columns(party=pl.Series(["yes", "?"] * (N // 2)))
+    assert Rows.from_table(two, "party").class_names == ("?", "yes")
+    three = make_frame().with_columns(party=pl.Series(["yes", "no", "?", "yes"] * (N // 4)))
+    assert Rows.from_table(three, "party", classes=True).class_names == ("?", "no", "yes")
+    assert LabelledTable.of(open_table(three), "party", classes=True).class_names == ("?", "no", "yes")
+
+
+@pytest.mark.parametrize(
+    ("labels", "code"),
+    [(["for", "against"], "-99"), (["for", "against"], "9"), (["for", "against"], "99.0"), ([0, 1], 9), ([1, 2, 3], 9)],
+)
+def test_a_code_of_no_answer_among_labels_gives_a_warning(labels, code) -> None:
+    column = (labels * N)[:N]
+    column[7] = code
+    table = open_table(make_frame().with_columns(party=pl.Series(column)))
+    for read in (table.rows, partial(LabelledTable.of, table)):
+        with pytest.warns(MissingCodeWarning, match=rf"column 'party': 1 label is '?{code:s}'?, .*leave these labels empty"
+                          if isinstance(code, str) else rf"1 label is {code}, far from the others"):  # fmt: skip
+            read("party")
+
+
+def test_ordinary_numbers_among_labels_give_no_warning() -> None:
+    for column in (["9", "11"], ["group 9", "group 10"], [1, 9], [1, 5, 9], [0.5, 9.0, 1.25], ["9", "a", "7", "b"]):
+        frame = make_frame().with_columns(party=pl.Series((column * N)[:N]))
+        Rows.from_table(frame, "party")
 
 
 def test_numbers_are_scores_unless_they_are_called_classes() -> None:

@@ -231,15 +231,15 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
-#: Texts that mark a missing value; #NV is what Excel writes in German.
-_MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "#n/a", "#nv")
+#: Texts that mark a missing value; #NV is what Excel writes in German, k.A. stands for "keine Angabe" (no answer).
+_MISSING_TEXTS = ("", "na", "n/a", "n.a.", "n. a.", "k.a.", "k. a.", "nan", "null", "#n/a", "#nv")
 
 
 def is_no_label(label: object) -> bool:
-    """Return whether a label, or the name of a group, is missing: empty, NA, NaN, null or None.
+    """Return whether a label, or the name of a group, is missing: empty, NA, k.A., NaN, null or None.
 
-    >>> [is_no_label(label) for label in (" ", "NA", float("nan"), None, "0", "unknown")]
-    [True, True, True, True, False, False]
+    >>> [is_no_label(label) for label in (" ", "NA", "k.A.", float("nan"), None, "0", "unknown")]
+    [True, True, True, True, True, False, False]
     """
     return label.strip().lower() in _MISSING_TEXTS if isinstance(label, str) else is_missing(label)
 

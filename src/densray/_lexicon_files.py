@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ _LABELS_NEEDED = (
     Advice(
         " The words positive, negative and neutral are read too. For other words, use ",
         Argument("label_names", ("low", "high")),
-        ".",
+        ". If there is no label, leave it empty.",
     ),
 )
 
@@ -47,8 +48,8 @@ def parse_label(label: object, names: tuple[str, str] | None = None) -> float | 
     (1.0, None)
     """
     if isinstance(label, str):
-        text = label.strip().lower().replace("−", "-")
-        if names is not None and text in (own := [name.strip().lower() for name in names]):
+        text = _comparable(label)
+        if names is not None and text in (own := [_comparable(name) for name in names]):
             return (-1.0, 1.0)[own.index(text)]
         if text in _NAMED:
             return _NAMED[text]
@@ -60,6 +61,11 @@ def parse_label(label: object, names: tuple[str, str] | None = None) -> float | 
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def _comparable(label: str) -> str:
+    """Return a label in lower case, with composed letters."""
+    return unicodedata.normalize("NFC", label).strip().lower().replace("−", "-")
 
 
 def is_neutral_label(labels: Collection[float]) -> bool:

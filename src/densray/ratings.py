@@ -318,7 +318,7 @@ def row_names(table: VectorTable, names: str | None) -> list[str]:
 def _table_numbers(table: VectorTable, name: str) -> Vector:
     """Return a column of numbers; NaN where a value is missing."""
     values = []
-    for row, value in enumerate(table.column(name).to_pylist()):
+    for row, value in enumerate(table.column(name).to_pylist(), start=1):
         if value is None or (isinstance(value, str) and is_no_label(value)):
             values.append(np.nan)
             continue
@@ -326,7 +326,7 @@ def _table_numbers(table: VectorTable, name: str) -> Vector:
         if number is None:
             raise LabelError(
                 f"{table.name}, row {row:,}: {shorten(str(value))} in the column '{name}' is not a number. Ratings are "
-                "numbers."
+                "numbers. If there is no rating, leave the cell empty."
             )
         values.append(number)
     numbers = np.array(values, dtype=np.float64)
@@ -586,7 +586,11 @@ class _Table:
         for text, line in zip(self._columns[place], self._lines, strict=True):
             number = np.nan if is_no_label(text) else parse_rating(text, self._delimiter)
             if number is None:
-                raise self.file.problem(f"{shorten(text)} is not a number. Ratings are numbers.", line=line.number)
+                raise self.file.problem(
+                    f"{shorten(text)} is not a number. Ratings are numbers. If there is no rating, leave the cell "
+                    "empty.",
+                    line=line.number,
+                )
             if np.isfinite(number):
                 self._notation.check(text, number, line)
             values.append(number)

@@ -33,6 +33,7 @@ from densray.errors import Argument, TaskError, name_some
 from densray.groups import number_groups
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_count, show_number
+from densray.rows import warn_of_missing_codes
 from densray.tables import VectorTable
 
 #: Largest number of groups of documents.
@@ -393,7 +394,12 @@ def _values(table: VectorTable, name: str) -> list[Any]:
             "column."
         )
     values = [category(value) for value in column.to_pylist()]
-    return [None if value is None else float(value) for value in values] if types.is_decimal(kind) else values
+    if types.is_decimal(kind):
+        values = [None if value is None else float(value) for value in values]
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        warn_of_missing_codes(numbers, f"{table.name}, column '{name}'", noun="value")
+    return values
 
 
 def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]], NDArray[np.int64], str | None]:

@@ -13,9 +13,9 @@ from densray._arrays import category
 from densray._vocabulary import unit_rows
 from densray.errors import Argument, LabelError, RowError
 from densray.moments import Moments
-from densray.rows import Rows, number_labels, sort_classes, warn_of_missing_codes
+from densray.rows import Rows, number_labels, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes
 from densray.tables._arrow import arrow
-from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores
+from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores, signs_of_no_label
 from densray.tables._vectors import check_columns, is_number, named_classes, ordered_values
 
 if TYPE_CHECKING:
@@ -239,15 +239,22 @@ def _read_labels(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArr
         ]
         numbers = np.concatenate(parts).astype(np.float64)
         numbers[~np.isfinite(numbers)] = np.nan
+        warn_of_missing_codes(numbers, f"{table.name}, column '{name}'")
         if not classes:
-            warn_of_missing_codes(numbers, f"{table.name}, column '{name}'")
             return numbers, ()
         values = np.unique(numbers[np.isfinite(numbers)])
         codes = np.where(np.isfinite(numbers), np.searchsorted(values, numbers), -1)
         return _by_class(codes, values.tolist())
     codes, texts = _codes(table, name)
+    counts = dict(zip(texts, np.bincount(codes[codes >= 0], minlength=len(texts)).tolist(), strict=True))
     if not classes:
-        check_not_scores(table.name, name, dict(zip(texts, np.bincount(codes[codes >= 0]).tolist(), strict=True)))
+        unknown = signs_of_no_label(texts)
+        known = np.array([text not in unknown for text in texts] + [False], dtype=bool)
+        codes = np.where(known, np.cumsum(known) - 1, -1)[codes]
+        texts = [text for text in texts if text not in unknown]
+        counts = {text: counts[text] for text in texts}
+        check_not_scores(table.name, name, counts)
+    warn_of_codes_among_texts(counts, f"{table.name}, column '{name}'")
     return _by_class(codes, texts)
 
 

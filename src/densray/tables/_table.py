@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from densray._arrays import category
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
-from densray.rows import Rows, sort_classes, warn_of_missing_codes
+from densray.rows import Rows, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes
 from densray.tables._arrow import arrow
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 BACKGROUND_ROWS = 16_384
 #: A text column with this many different numbers, and at most this share of other labels, contains scores.
 _SCORES, _FEW = 5, 0.1
+#: Texts that are missing values in a column of numbers, and may be in a column of texts.
+_NO_LABEL = ("-", "--", "---", "–", "—", ".", "?")
 _NUMBER = re.compile(r"[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?")
 
 
@@ -237,7 +239,7 @@ class VectorTable:
 
         Parameters are those of :meth:`rows`.
         """
-        columns = [read_labels(self, name) for name in labels]
+        columns = [read_labels(self, name, classes=classes) for name in labels]
         labelled = np.logical_and.reduce([has_label for _, has_label in columns])
         X, usable, background = self._labelled_vectors(labelled)
         places = np.flatnonzero(labelled & usable)
@@ -267,8 +269,7 @@ class VectorTable:
             if groups is not None and grouping is None:
                 rows = rows.with_named_groups(groups, equal_vectors=True)
             rows = sort_classes(rows, ordered_values(self.schema, name, self.column(name)))
-            if not rows.class_names:
-                warn_of_missing_codes(rows.y, f"{self.name}, column '{name}'")
+            warn_of_codes(values[places], f"{self.name}, column '{name}'")
             rows = rows.with_equal_vectors_together()
             rows = replace(rows, dropped=dropped, encoder=self.encoder, table=self.name, n_in_table=len(self))
             sets.append(rows)
@@ -358,8 +359,11 @@ class SpreadSample:
         return np.concatenate(self._parts)
 
 
-def read_labels(table: VectorTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the labels of a column as numbers or texts, and which rows have one."""
+def read_labels(table: VectorTable, name: str, *, classes: bool = False) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the labels of a column as numbers or texts, and which rows have one.
+
+    With `classes`, signs such as - and ? are classes, also next to two others.
+    """
     column = named_classes(table.schema, name, table.column(name))
     kind = _kind_of_labels(column.type)
     if kind == "numbers":
@@ -367,12 +371,33 @@ def read_labels(table: VectorTable, name: str) -> tuple[NDArray[Any], NDArray[np
         return numbers, np.isfinite(numbers)
     if kind == "texts":
         cells = [category(None if value is None else str(value)) for value in column.to_pylist()]
-        has_label = np.array([cell is not None for cell in cells], dtype=bool)
+        unknown = set() if classes else signs_of_no_label(set(cells) - {None})
+        has_label = np.array([cell is not None and cell not in unknown for cell in cells], dtype=bool)
         return np.array(["" if cell is None else cell for cell in cells], dtype=object), has_label
     raise LabelError(
         f"{table.name}: the column '{name}' holds {column.type}; labels are texts or numbers. Make a column such as "
         "the year."
     )
+
+
+def signs_of_no_label(labels: Collection[str]) -> set[str]:
+    """Return the labels that mark a missing one, as in columns of numbers: a dash, a dot or a question mark.
+
+    They do so only next to two other labels, and a dash does not next to a plus sign.
+
+    >>> signs_of_no_label({"yes", "no", "-"}), signs_of_no_label({"+", "-"})
+    ({'-'}, set())
+    """
+    signs = {label for label in labels if label in _NO_LABEL}
+    return signs if len(labels) - len(signs) > 1 and "+" not in labels else set()
+
+
+def warn_of_codes(labels: NDArray[Any], source: str) -> None:
+    """Warn of labels such as -99, which often mark a missing answer, among other numbers or among texts."""
+    if labels.dtype == object:
+        warn_of_codes_among_texts(Counter(labels.tolist()), source)
+    else:
+        warn_of_missing_codes(labels, source)
 
 
 def _kind_of_labels(dtype: pa.DataType) -> str | None:
