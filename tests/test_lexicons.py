@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -391,3 +392,18 @@ def test_named_labels_are_found_with_composed_and_decomposed_letters(tmp_path: P
     entries = {"gut": unicodedata.normalize("NFD", "für"), "nett": "für", "übel": "gegen"}
     path = write(tmp_path, "".join(f"{word}\t{label}\n" for word, label in entries.items()))
     assert dict(Lexicon.read(path, label_names=("gegen", "für")).items()) == {"gut": 1.0, "nett": 1.0, "übel": -1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("word\tscore\na\t1,618\nb\t2,5x\n", "line 2: .*'1,618' may be a decimal number or thousands. Write a decimal"),
+        ("word\tscore\na\t1,618\nb\t-2\n", "line 2: .*'1,618' may be a decimal number or thousands"),
+        ('word,score\na,"0,6"\nb,"-0,2"\n', "line 2: .*'0,6' has a decimal comma, which is read between semicolons or tabs"),
+    ],
+)  # fmt: skip
+def test_a_comma_that_is_not_read_is_explained(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path, text)
+    for read in (partial(Lexicon.read, header=True), partial(Ratings.read, item_column="word", rating_column="score")):
+        with pytest.raises(LexiconError, match=message):
+            read(path)
