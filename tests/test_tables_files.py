@@ -81,6 +81,20 @@ def test_lists_in_a_cell_give_the_same_rows(tmp_path, between, decimal) -> None:
     np.testing.assert_allclose(np.concatenate([X for _, X in table.blocks()]), VECTORS, rtol=1e-6)
 
 
+@pytest.mark.parametrize("vectors", [None, "vector"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_vectors_that_numpy_shortened_are_named_with_the_remedy(tmp_path, kind, vectors) -> None:
+    texts = [np.array2string(row, threshold=5) for row in np.random.default_rng(0).normal(size=(4, 1200))]
+    frame = pl.DataFrame({"party": ["a", "b"] * 2, "vector": [None, *texts[1:]]})
+    path = tmp_path / f"docs.{kind}"
+    if kind != "frame":
+        (frame.write_csv if kind == "csv" else frame.write_parquet)(path)
+    with pytest.raises(
+        TableError, match=r"row 2: the vector in the column 'vector' was shortened .*vector\.tolist\(\)"
+    ):
+        open_table(frame if kind == "frame" else path, vectors=vectors)
+
+
 AMBIGUOUS = ["[0,1257,-0,1321]", "[0,5,1,0013]", "[1.234,5, 2.345,6]", "[1.234,5; 2.345,6]", "[1,234; 2,345]"]
 
 

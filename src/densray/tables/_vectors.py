@@ -223,6 +223,8 @@ def find_vectors(source: Source, vectors: str | Sequence[str] | None) -> VectorC
             f"{source.name} has {len(candidates)} candidates for the vectors: {described}. Name the column to use, or "
             "the common prefix of numbered columns."
         )
+    for candidate in candidates:
+        _refuse_shortened(source, candidate.names[0])
     if not candidates:
         raise TableError(
             f"{source.name} has no column of vectors. Its columns are {show_columns(source.schema)}. A column of lists "
@@ -355,6 +357,18 @@ def _usual_cell(cells: pa.RecordBatch | None, name: str, pattern: str) -> str:
     return matching[0] if 2 * len(matching) > len(texts) else ""
 
 
+def _refuse_shortened(source: Source, name: str) -> None:
+    """Raise for a column of texts such as ``[0.1 0.2 ... 0.9]``, as numpy writes more than 1,000 numbers."""
+    cells = source.head([name]) if _is_text(source.schema.field(name).type) else None
+    for row, cell in enumerate([] if cells is None else cells.column(0).to_pylist(), start=1):
+        if cell and re.match(_LIST_TEXT, cell) and re.search(r"[\s,](\.\.\.|…)[\s,]", cell):
+            raise TableError(
+                f"{source.name}, row {row:,}: the vector in the column '{name}' was shortened ('...') when it was "
+                "written, as numpy does with more than 1,000 numbers. The others are lost. Write the vectors again: to "
+                "parquet, or as lists (vector.tolist())."
+            )
+
+
 def _first_item(cell: Any) -> Any:
     while isinstance(cell, list):
         cell = cell[0] if cell else ""
@@ -375,6 +389,7 @@ def _named_vectors(source: Source, vectors: str | Sequence[str]) -> VectorColumn
     if vectors in schema.names:
         dtype = schema.field(vectors).type
         if not holds_vectors(dtype):
+            _refuse_shortened(source, vectors)
             raise TableError(f"{where}: the column '{vectors}' holds {dtype}. A column of lists of numbers is needed.")
         return VectorColumns((vectors,), dtype)
     numbered = [(int(m[2]), name) for name in schema.names if (m := NUMBERED.fullmatch(name)) and m[1] == vectors]
