@@ -62,9 +62,11 @@ class RatingAgreement(Result):
     explained_interval : Interval or None
         Computed from the interval of the correlation, with the reliability treated as exact.
     held_out : bool or None
-        Whether none of the compared items is a seed of the axis; None if the seeds are not known.
+        Whether none of the compared items is a seed of the axis, or a document that it was fitted on; None if they are
+        not known.
     seeds_among_items : tuple of str
-        Items that are seeds of the axis. They are left out if at least ten other items remain.
+        Items that are seeds of the axis, by name or, in a table, by vector. They are left out if at least ten other
+        items remain.
     n_phrases : int
         Number of multi-word items, scored by the mean of their words.
     n_averaged : int
@@ -256,6 +258,9 @@ def evaluate_ratings(
         [spelling_key(ratings.items[place], any_case=options.any_case) in keys for place in located.places.tolist()],
         dtype=bool,
     )
+    if located.was_fitted is not None:
+        is_seed |= located.was_fitted
+    seeds_known = seed_names is not None or located.was_fitted is not None
     seeds = tuple(ratings.items[place] for place in located.places[is_seed].tolist())
     enough = int((~is_seed).sum()) >= FEW_ITEMS
     kept = np.flatnonzero(~is_seed) if enough else np.arange(len(is_seed))
@@ -289,7 +294,7 @@ def evaluate_ratings(
         ceiling_from=None if reliability is None else "raters" if rated.raters is not None else "standard errors",
         explained=_explained_share(r, reliability),
         explained_interval=_explained_interval(interval, reliability),
-        held_out=None if seed_names is None else not seeds or enough,
+        held_out=not seeds or enough if seeds_known else None,
         seeds_among_items=seeds,
         n_phrases=int(located.is_mean[kept].sum()) if table is None else 0,
         n_averaged=0 if table is None else int(located.is_mean[kept].sum()),
@@ -320,7 +325,10 @@ def evaluate_ratings(
 
 @dataclass(frozen=True)
 class _Located:
-    """The rated items that have a score, their scores, and how many are means of several words or documents."""
+    """The rated items that have a score, their scores, and how many are means of several words or documents.
+
+    `was_fitted` marks items whose documents were all used to fit the axis; None if these documents are not known.
+    """
 
     places: NDArray[np.intp]
     scores: Scores
@@ -328,6 +336,7 @@ class _Located:
     missing: tuple[str, ...]
     merged: tuple[str, ...] = ()
     vectors: NDArray[Any] | None = None
+    was_fitted: NDArray[np.bool_] | None = None
 
 
 def _in_space(space: WordSpace, ratings: Ratings, axis: Axis, phrases: Phrases, *, any_case: bool | None) -> _Located:
@@ -370,7 +379,7 @@ def _phrase_vectors(
 def _in_table(
     table: VectorTable, ratings: Ratings, axis: Axis, names: str | None, *, any_case: bool | None
 ) -> _Located:
-    """Return the scores of the rated documents; documents of the same name are averaged."""
+    """Return the scores of the rated documents; documents of the same name are averaged, without the fitted ones."""
     check_table(axis, table)
     places = {item: place for place, item in enumerate(ratings.items)}
     by_key: dict[str, int] = {}
@@ -394,6 +403,15 @@ def _in_table(
             hint if names is None else "",
         )
     vectors = np.concatenate([X for X, _ in blocks])
+    fitted = axis.fitted_rows
+    only_fitted: set[int] | None = None
+    if fitted is not None:
+        unit = unit_rows(vectors) if axis.options.normalize else vectors
+        is_new = np.ones(len(rows), dtype=bool)
+        is_new[fitted.recognise(unit, axis.direction).places] = False
+        only_fitted = set(rows.tolist()) - set(rows[is_new].tolist())
+        kept = is_new | np.isin(rows, list(only_fitted))
+        rows, vectors = rows[kept], vectors[kept]
     scores = axis.score(vectors)
     rated, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True)
     # the error of a mean score is at most the mean of the errors, since all come from the same seeds
@@ -404,7 +422,12 @@ def _in_table(
     assert means[0] is not None
     missing = tuple(item for place, item in enumerate(ratings.items) if place not in set(rated.tolist()))
     return _Located(
-        rated, Scores(means[0], standard_error=means[1]), counts > 1, missing, vectors=_means(vectors, inverse)
+        rated,
+        Scores(means[0], standard_error=means[1]),
+        counts > 1,
+        missing,
+        vectors=_means(vectors, inverse),
+        was_fitted=None if only_fitted is None else np.isin(rated, list(only_fitted)),
     )
 
 
