@@ -658,3 +658,26 @@ def test_a_rater_is_one_person_with_composed_and_decomposed_letters(tmp_path) ->
     ]
     (tmp_path / "ratings.csv").write_text("\n".join(["item,rater,rating", *rows]), encoding="utf-8")
     assert Ratings.read(tmp_path / "ratings.csv", rater_column="rater").n_raters == 2
+
+
+def test_a_reversed_axis_is_named_with_the_order_of_its_ends_that_turns_it():
+    frame = documents()
+    rated = Ratings.from_table(frame, ["stars", "again"], names="id")
+    reversed_axis = Axis.fit(Rows.from_table(frame, "side", names="id"))  # of left and right, right is the high end
+    found = evaluate_ratings(frame, rated, reversed_axis, names="id")
+    assert found.pearson < -0.6
+    assert "explained" not in found.text()
+    assert "high scores go with low ratings" in found.text()
+    assert "label names right,left" in found.text()
+    assert not any(row["figure"] == "explained" for row in found.tables()[0].rows)
+    turned = evaluate_ratings(frame, rated, axis_of(frame), names="id")
+    assert turned.pearson == pytest.approx(-found.pearson)
+    assert "of the explainable variance is explained" in turned.text()
+    assert "reversed" not in turned.text()
+    assert (
+        "reverse the labels"
+        in evaluate_ratings(
+            {f"d{row}": -row for row in range(9)},
+            Ratings.of([f"d{row}" for row in range(9)], np.arange(9.0) % 7 + np.arange(9.0)),
+        ).text()
+    )

@@ -77,6 +77,8 @@ class RatingAgreement(Result):
     items : list of dict
         Each item with its ``score``, its ``rating``, their standard errors if known, the rating ``expected`` from its
         score, and the ``difference`` of the two ratings. The largest difference comes first.
+    label_names : tuple of str or None
+        Names of the low and the high end of the axis, if known.
     """
 
     title: ClassVar[str] = "Agreement with ratings by people"
@@ -101,20 +103,37 @@ class RatingAgreement(Result):
     n_averaged: int
     spread: float | None
     items: list[dict[str, Any]] = field(repr=False)
+    label_names: tuple[str, str] | None = None
 
     def text(self) -> str:
         """Return the agreement in one sentence, then its limitations."""
         reached = f"r = {show_estimate(self.pearson, *self.pearson_interval, 2)} over {self.n_items:,} items"
         if self.ceiling is not None and self.explained is not None:
-            reached += (
-                f"; at most {show_number(self.ceiling, 2)} can be expected; "
-                f"{show_share(self.explained)} of the explainable variance is explained"
-            )
+            reached += f"; at most {show_number(self.ceiling, 2)} can be expected"
+            if not self.is_reversed:
+                reached += f"; {show_share(self.explained)} of the explainable variance is explained"
         return "\n".join([f"Agreement: {reached}.", *self.warnings()])
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether high scores clearly go with low ratings."""
+        return self.pearson_interval[1] < 0.0
+
+    def _advise_reversal(self) -> str:
+        subject = "The direction is reversed: high scores go with low ratings."
+        if self.label_names is None:
+            return f"{subject} If that is not meant, reverse the labels of the axis, or the ratings."
+        low, high = self.label_names
+        return (
+            f"{subject} “{high}” is the high end of the axis. If high ratings stand for “{low}”, fit the axis with the "
+            f"label names {high},{low} (the high end last)."
+        )
 
     def warnings(self) -> list[str]:
         """Return the limits of the results: seeds among the items, few items, no noise ceiling."""
         lines = []
+        if self.is_reversed:
+            lines.append(self._advise_reversal())
         if self.held_out is False:
             lines.append(
                 f"Not held out: {len(self.seeds_among_items):,} of the items are seeds of the axis "
@@ -147,7 +166,7 @@ class RatingAgreement(Result):
                 ("reliability", show_number(self.reliability), f"of the mean ratings, from {how}"),
                 ("ceiling", show_number(self.ceiling), "the highest r that can be expected"),
             ]
-        if self.explained is not None and self.explained_interval is not None:
+        if self.explained is not None and self.explained_interval is not None and not self.is_reversed:
             estimate = show_estimate(self.explained, *self.explained_interval)
             rows.append(("explained", estimate, "share of the explainable variance"))
         if self.spread is not None:
@@ -300,6 +319,7 @@ def evaluate_ratings(
         n_averaged=0 if table is None else int(located.is_mean[kept].sum()),
         spread=None if located.vectors is None else measured_axis.spread_along(located.vectors[kept]),
         items=_comparison_rows(rated, scores, errors),
+        label_names=measured_axis.label_names if table is not None or isinstance(source, WordSpace) else None,
         provenance=provenance.finish(
             inputs=[
                 *([Input.of("space", source)] if isinstance(source, WordSpace) else []),
