@@ -22,8 +22,8 @@ class CommandOfOnce(TyperCommand):
         """Parse the arguments; raise for a repeated option."""
         from densray.errors import TaskError
 
-        _, _, order = self.make_parser(ctx).parse_args(list(args))
-        for option, count in Counter(order).items():
+        options: list[Any] = self.make_parser(ctx).parse_args(list(args))[2]  # in the order of the command line
+        for option, count in Counter(options).items():
             if count > 1 and option.param_type_name == "option" and not (option.multiple or option.is_flag):
                 several = (option.metavar or "").endswith("S") and len(option.metavar) > 1
                 remedy = f" Separate several values by commas: {option.opts[0]} A,B." if several else ""
