@@ -409,3 +409,17 @@ def test_a_scored_table_says_once_which_end_is_high(by, folder, tmp_path, capsys
     assert run(["score", str(folder / "docs.parquet"), str(folder / "party.safetensors"), "-o", target, *by]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.count("Rows of “right” score high, rows of “left” score low.") == 1
+
+
+def test_rows_without_a_label_are_called_rows_and_several_vectors_are_answered_with_the_option(
+    tmp_path, capsys
+) -> None:
+    parties = [None if row == 3 else name for row, name in enumerate(FRAME["party"].to_list())]
+    FRAME.with_columns(party=pl.Series(parties)).write_parquet(tmp_path / "docs.parquet")
+    FRAME.with_columns(other=FRAME["vector"]).write_parquet(tmp_path / "two.parquet")
+    asked = ["--label-column", "party", "--method", "mean-difference", "--n-permutations", "19"]
+    assert run(["diagnose", str(tmp_path / "docs.parquet"), *asked]) == 0
+    assert "rows left out, without a label: 1: row 4" in capsys.readouterr().out
+    assert run(["diagnose", str(tmp_path / "two.parquet"), *asked]) == 2
+    assert "2 candidates for the vectors: 'vector'; 'other'" in (said := capsys.readouterr().err)
+    assert "--vector-column" in said

@@ -287,6 +287,14 @@ def test_a_code_of_no_answer_among_labels_gives_a_warning(labels, code) -> None:
             read("party")
 
 
+def test_labels_with_marks_for_thousands_are_refused_as_such() -> None:
+    values = [f"{1 + row}.{234 + row},5" for row in range(N)]
+    table = open_table(make_frame().with_columns(party=pl.Series(values)))
+    for read in (table.rows, partial(LabelledTable.of, table)):
+        with pytest.raises(LabelError, match=r"may be decimal numbers or thousands \('1\.234,5'"):
+            read("party")
+
+
 def test_ordinary_numbers_among_labels_give_no_warning() -> None:
     for column in (["9", "11"], ["group 9", "group 10"], [1, 9], [1, 5, 9], [0.5, 9.0, 1.25], ["9", "a", "7", "b"]):
         frame = make_frame().with_columns(party=pl.Series((column * N)[:N]))

@@ -41,6 +41,7 @@ _SCORES, _FEW = 5, 0.1
 #: Texts that are missing values in a column of numbers, and may be in a column of texts.
 _NO_LABEL = ("-", "--", "---", "–", "—", ".", "?")
 _NUMBER = re.compile(r"[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?")
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([.,'][0-9]{3})+([.,][0-9]+)?")
 
 
 class VectorTable:
@@ -429,7 +430,10 @@ def check_not_scores(where: str, name: str, counts: Mapping[str, int]) -> None:
 
     `counts` are the number of rows of each label.
     """
-    others = [text for text in counts if _NUMBER.fullmatch(text) is None]
+    if counts and all(_NUMBER.fullmatch(text) or _THOUSANDS.fullmatch(text) for text in counts):
+        others = []
+    else:
+        others = [text for text in counts if _NUMBER.fullmatch(text) is None]
     if not others and any(mark in text for text in counts for mark in ".,"):
         raise LabelError(
             f"{where}: the labels in the column '{name}' may be decimal numbers or thousands ({name_some(counts)}). "

@@ -221,7 +221,9 @@ def find_vectors(source: Source, vectors: str | Sequence[str] | None) -> VectorC
     if len(candidates) > 1:
         raise TableError(
             f"{source.name} has {len(candidates)} candidates for the vectors: {described}. Name the column to use, or "
-            "the common prefix of numbered columns."
+            "the common prefix of numbered columns: ",
+            Argument("vectors", ...),
+            ".",
         )
     for candidate in candidates:
         _refuse_shortened(source, candidate.names[0])
