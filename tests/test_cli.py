@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -24,7 +25,7 @@ from densray.cli.app import command, options_of, running
 from densray.cli.entry import in_options, run
 from densray.cli.reproduce import show_comparison
 from densray.cli.terminal import check_output, note, print_json, progress_bar, show
-from densray.errors import Argument, DensRayError, LexiconError, OutputError
+from densray.errors import Argument, DensRayError, LexiconError, OutputError, TaskError
 from densray.report import Column, Table
 
 FAILURES = {
@@ -393,3 +394,30 @@ def test_a_long_line_is_wrapped_between_words_on_a_terminal_only(monkeypatch, ca
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == 2
     assert " ".join(shown) == line
+
+
+def commands_below(group: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, each in group.commands.items():
+        yield from commands_below(each, f"{path} {name}") if hasattr(each, "commands") else [(f"{path} {name}", each)]
+
+
+def test_no_command_takes_an_option_twice_and_ignores_one() -> None:
+    checked = 0
+    for _, each in commands_below(command()):
+        for option in each.params:
+            if option.param_type_name != "option" or option.is_flag or option.multiple:
+                continue
+            name = option.opts[0]
+            with pytest.raises(TaskError, match=f"^{name} was given 2 times. Give it once"):
+                each.parse_args(typer.Context(each), [name, "1", name, "2"])
+            checked += 1
+    assert checked > 100
+
+
+def test_a_repeated_list_is_answered_with_commas(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["score", "docs.parquet", "axis", "--by", "party", "--by", "year"]) == 2
+    assert (
+        "--by was given 2 times. Give it once. Separate several values by commas: --by A,B." in capsys.readouterr().err
+    )
+    assert run(["methods", "--quiet", "--quiet"]) in (0, 2), "a flag may be repeated"
+    assert "times" not in capsys.readouterr().err

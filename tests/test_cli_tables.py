@@ -248,6 +248,56 @@ def test_bad_rows_are_named_or_skipped(folder, tmp_path, capsys) -> None:
     assert run_for_json(capsys, *asked, "--bad-rows", "skip")["rows_skipped"] == 1
 
 
+def test_vectors_of_zeros_are_bad_rows_where_a_direction_is_needed(folder, tmp_path, capsys) -> None:
+    zero = X.astype(np.float32)
+    zero[5::6] = 0.0
+    docs, missing = tmp_path / "zero.parquet", tmp_path / "missing.parquet"
+    FRAME.with_columns(vector=pl.Series(zero)).write_parquet(docs)
+    cells = [None if row % 6 == 5 else cell for row, cell in enumerate(zero.tolist())]
+    FRAME.with_columns(vector=pl.Series(cells, dtype=pl.List(pl.Float32))).write_parquet(missing)
+    axis, output = str(folder / "party.safetensors"), tmp_path / "out.parquet"
+    commands = {
+        "score": ["score", axis, "-o", str(output)],
+        "means": ["score", axis, "--by", "source"],
+        "fit": ["fit", "--label-column", "party", "-o", str(tmp_path / "axis"), *QUICK],
+        "diagnose": ["diagnose", "--label-column", "party", *QUICK],
+    }
+    for name, (command, *options) in commands.items():
+        assert run([command, str(docs), *options]) == 2, name
+        said = capsys.readouterr().err
+        assert "row 6" in said
+        assert re.search(r"zero.*no direction.* or pass --bad-rows skip\.", said), said
+    skip = ["--bad-rows", "skip", "--overwrite"]
+    assert run_for_json(capsys, "score", docs, axis, "-o", output, *skip)["rows_skipped"] == N // 6
+    assert pl.read_parquet(output)["score"].is_null().to_list() == [row % 6 == 5 for row in range(N)]
+    found, expected = (
+        run_for_json(capsys, "score", each, axis, "--by", "source", *skip[:2])["means"] for each in (docs, missing)
+    )
+    assert found["rows"] == expected["rows"]
+    assert found["n_skipped"] == N // 6
+    for source, name in ((docs, "axis"), (missing, "missing")):
+        asked = ["fit", str(source), "--label-column", "party", "-o", str(tmp_path / name), *QUICK, *skip]
+        assert run(asked) == 0
+    whole, skipped = (Axis.load(tmp_path / name) for name in ("axis.safetensors", "missing.safetensors"))
+    np.testing.assert_array_equal(skipped.direction, whole.direction)
+
+
+@pytest.mark.filterwarnings("always::RuntimeWarning")
+def test_erasing_warns_once_of_vectors_of_zeros(folder, tmp_path, capsys) -> None:
+    zero = X.astype(np.float32)
+    zero[5::6] = 0.0
+    docs, output = tmp_path / "zero.parquet", tmp_path / "clean.parquet"
+    FRAME.with_columns(vector=pl.Series(zero)).write_parquet(docs)
+    asked = ["erase", str(docs), "--label-column", "party", "-o", str(output), "--quiet"]
+    assert run(asked) == 0
+    said = capsys.readouterr().err
+    assert said.count("warning") == 1
+    assert "20 rows have vectors of zeros" in said
+    assert run([*asked, "--bad-rows", "skip", "--overwrite"]) == 0
+    assert "zero" not in capsys.readouterr().err
+    assert pl.read_parquet(output)["vector"].is_null().sum() == N // 6
+
+
 def test_an_axis_of_a_space_is_refused_for_a_table(folder, tmp_path, capsys) -> None:
     words = pl.DataFrame({"word": [f"w{row}" for row in range(N)], "vector": FRAME["vector"]})
     words.write_parquet(tmp_path / "space.parquet")
@@ -359,3 +409,17 @@ def test_a_scored_table_says_once_which_end_is_high(by, folder, tmp_path, capsys
     assert run(["score", str(folder / "docs.parquet"), str(folder / "party.safetensors"), "-o", target, *by]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.count("Rows of “right” score high, rows of “left” score low.") == 1
+
+
+def test_rows_without_a_label_are_called_rows_and_several_vectors_are_answered_with_the_option(
+    tmp_path, capsys
+) -> None:
+    parties = [None if row == 3 else name for row, name in enumerate(FRAME["party"].to_list())]
+    FRAME.with_columns(party=pl.Series(parties)).write_parquet(tmp_path / "docs.parquet")
+    FRAME.with_columns(other=FRAME["vector"]).write_parquet(tmp_path / "two.parquet")
+    asked = ["--label-column", "party", "--method", "mean-difference", "--n-permutations", "19"]
+    assert run(["diagnose", str(tmp_path / "docs.parquet"), *asked]) == 0
+    assert "rows left out, without a label: 1: row 4" in capsys.readouterr().out
+    assert run(["diagnose", str(tmp_path / "two.parquet"), *asked]) == 2
+    assert "2 candidates for the vectors: 'vector'; 'other'" in (said := capsys.readouterr().err)
+    assert "--vector-column" in said

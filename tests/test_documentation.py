@@ -212,6 +212,12 @@ def test_every_public_name_of_the_package_is_in_the_reference() -> None:
     assert set(densray.__all__) - documented == {"__version__"}
 
 
+def test_every_function_for_tables_is_on_the_page_of_tables() -> None:
+    page = (DOCUMENTS / "how-to" / "tables.md").read_text("utf-8")
+    functions = "mean_scores", "write_scores", "fit_table", "evaluate_ratings", "open_table"
+    assert [name for name in functions if f"{name}(" not in page and f".{name}`" not in page] == []
+
+
 def test_what_every_task_returns_is_in_the_reference() -> None:
     documented = {name for module in reference() for name in import_module(module).__all__}
     documented |= {module.removeprefix("densray.") for module in reference()}

@@ -161,6 +161,29 @@ def test_numbers_of_an_excel_file_keep_all_digits(header: list[list[str | float]
     assert dict(Lexicon.read(tmp_path / "words.xlsx").items()) == labels
 
 
+@pytest.mark.filterwarnings("ignore::densray.errors.EncodingDetectedWarning")
+@pytest.mark.parametrize("name", ["words.tsv", "words.xlsx"])
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        (("0,618", "-0,125", "-0,5"), [0.618, -0.125, -0.5]),
+        (("1,618", "-1,125", "0,5"), [1.618, -1.125, 0.5]),
+        (("1,618", "1234,567", "-2"), [1.618, 1234.567, -2.0]),
+    ],
+)
+def test_a_decimal_comma_is_read_where_it_cannot_separate_thousands(
+    name: str, numbers: tuple[str, ...], expected: list[float], tmp_path: Path
+) -> None:
+    rows: list[list[str | float]] = [["Wort", "Wert"], *map(list, zip("abc", numbers, strict=True))]
+    if name == "words.xlsx":
+        pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+        write_workbook(tmp_path / name, rows)
+    else:
+        (tmp_path / name).write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-16")
+    assert Lexicon.read(tmp_path / name, header=True).labels.tolist() == expected
+    assert Ratings.read(tmp_path / name).values.tolist() == expected
+
+
 def test_an_excel_file_without_its_reader_says_how_to_get_it(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

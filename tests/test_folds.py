@@ -38,6 +38,11 @@ def test_folds_are_as_many_as_asked_for_or_as_words_of_the_smaller_class() -> No
         count_folds(planted_seeds(20, 2, share=0.05), 10)
     with pytest.raises(TaskError, match="1 of the lower"):
         count_folds(planted_seeds(20, 2, share=0.95), 10)
+    named = replace(planted_seeds(20, 2, share=0.05), class_names=("rest", "-99"))
+    with pytest.raises(TaskError, match=r"1 of '-99' and 19 of 'rest'; at least two .* Add rows\.$"):
+        count_folds(named, 10)
+    with pytest.raises(TaskError, match=r"Add rows, or leave the label empty if '-99' is not a class\."):
+        count_folds(replace(named, table="docs.parquet"), 10)
     with pytest.raises(TaskError, match="folds=1 is given"):
         count_folds(planted_seeds(20, 2), 1)
     pairs = replace(planted_seeds(20, 2, share=0.2), groups=np.arange(20) // 2)

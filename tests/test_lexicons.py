@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -124,6 +126,7 @@ def test_quotes_hashes_and_semicolons_are_words_in_a_tab_table(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("good\t1\nbad\tunsure\n", r"line 2: label 'unsure' .*If there is no label, leave it empty\."),
         ("good\t1\nbad\tpostive\n", r"lexicon\.tsv, line 2: label 'postive' is not a number\. Use 1/-1 or a score\."),
         ("good\tx\nbad\t1\n", "line 1: label 'x' .*header=True"),
         ("good\t1\n\nbad\tinf\n", "line 3: label 'inf' is not a number"),
@@ -376,3 +379,31 @@ def test_empty_fields_at_the_end_of_a_line_are_accepted(tmp_path: Path, delimite
     path = tmp_path / "scores.txt"
     path.write_text("word,label\ngood,3,\nbad,-3,,\n".replace(",", delimiter), encoding="utf-8")
     assert dict(Lexicon.read(path).items()) == {"good": 3.0, "bad": -3.0}
+
+
+@pytest.mark.parametrize("mark", ["k.A.", "n.a.", "K. A."])
+def test_marks_of_no_answer_are_words_without_a_label(tmp_path: Path, mark: str) -> None:
+    lexicon = Lexicon.read(write(tmp_path, f"wort;wert\nLiebe;3,5\nWut;{mark}\nHass;-1\n", name="words.csv"))
+    assert lexicon.words == ("Liebe", "Hass")
+    assert lexicon.dropped.unlabelled == ("Wut",)
+
+
+def test_named_labels_are_found_with_composed_and_decomposed_letters(tmp_path: Path) -> None:
+    entries = {"gut": unicodedata.normalize("NFD", "für"), "nett": "für", "übel": "gegen"}
+    path = write(tmp_path, "".join(f"{word}\t{label}\n" for word, label in entries.items()))
+    assert dict(Lexicon.read(path, label_names=("gegen", "für")).items()) == {"gut": 1.0, "nett": 1.0, "übel": -1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("word\tscore\na\t1,618\nb\t2,5x\n", "line 2: .*'1,618' may be a decimal number or thousands. Write a decimal"),
+        ("word\tscore\na\t1,618\nb\t-2\n", "line 2: .*'1,618' may be a decimal number or thousands"),
+        ('word,score\na,"0,6"\nb,"-0,2"\n', "line 2: .*'0,6' has a decimal comma, which is read between semicolons or tabs"),
+    ],
+)  # fmt: skip
+def test_a_comma_that_is_not_read_is_explained(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path, text)
+    for read in (partial(Lexicon.read, header=True), partial(Ratings.read, item_column="word", rating_column="score")):
+        with pytest.raises(LexiconError, match=message):
+            read(path)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+
 import numpy as np
 import polars as pl
 import pytest
@@ -12,7 +16,8 @@ from densray import Axis, Rows, open_table
 from densray.axes import mean_scores
 from densray.axes._fitted_rows import FittedRows, _marks
 from densray.axes._mean_scores import _compare_groups, _interval
-from densray.errors import TaskError
+from densray.errors import MissingCodeWarning, TaskError
+from densray.report import to_json
 
 WIDTH = 20
 CONCEPT = np.eye(WIDTH)[0]
@@ -382,7 +387,7 @@ def test_the_intervals_cover_the_true_differences_of_authors_and_axes_drawn_anew
         assert covered_by_documents_alone / n_intervals < 0.8, "without the error of the axis, intervals are too narrow"
 
 
-MISSING = ["", "  ", "NA", "nan", "null"]
+MISSING = ["", "  ", "NA", "k.A.", "nan", "null"]
 
 
 @pytest.mark.parametrize("mark", MISSING)
@@ -401,6 +406,62 @@ def test_marks_of_missing_values_are_missing_in_groups_and_in_the_columns_of_mea
     assert found.n_skipped == 24
     groups = [Rows.from_table(each, "party", groups="author").groups for each in (empty, marked)]
     np.testing.assert_array_equal(*groups)
+
+
+def test_composed_and_decomposed_letters_are_one_group_and_one_author() -> None:
+    rng = np.random.default_rng(0)
+    axis, centers = draw_axis(rng), {"Grüne": CONCEPT, "CSU": -CONCEPT}
+    composed = draw_documents(rng, centers, 10, 4).with_columns(author=pl.format("Jürgen {}", "author"))
+    some = pl.int_range(len(composed)) % 3 == 0
+    both = composed.with_columns(
+        pl.when(some).then(pl.col(name).str.normalize("NFD")).otherwise(name).alias(name)
+        for name in ("party", "author")
+    )
+    assert both["party"].n_unique() == 3
+    expected, found = (mean_scores(axis, open_table(each), ["party"], groups="author") for each in (composed, both))
+    assert found.rows == expected.rows
+    assert [row["party"] for row in found.rows] == ["CSU", "Grüne"]
+
+
+MOMENTS = [datetime(2020, month, 1, tzinfo=UTC) for month in (1, 7)]
+GROUPING_VALUES = {
+    "date": ([each.date() for each in MOMENTS], pl.Date, ["2020-01-01", "2020-07-01"]),
+    "midnight": (MOMENTS, pl.Datetime("us"), ["2020-01-01", "2020-07-01"]),
+    "local": (MOMENTS, pl.Datetime("us", "Europe/Berlin"), ["2020-01-01 01:00:00", "2020-07-01 02:00:00"]),
+    "nanoseconds": ([1, 2], pl.Datetime("ns"), ["1970-01-01 00:00:00.000000001", "1970-01-01 00:00:00.000000002"]),
+    "time": ([time(9, 30), time(10)], pl.Time, ["09:30:00", "10:00:00"]),
+    "decimal": ([Decimal("0.5"), Decimal(2)], pl.Decimal(10, 2), [0.5, 2.0]),
+    "truth": ([False, True], pl.Boolean, [False, True]),
+}
+
+
+@pytest.mark.parametrize("case", GROUPING_VALUES)
+def test_dates_times_and_decimals_make_groups_that_can_be_written(case) -> None:
+    values, dtype, shown = GROUPING_VALUES[case]
+    rng = np.random.default_rng(0)
+    frame = draw_documents(rng, {"left": CONCEPT, "right": -CONCEPT}, 4, 2)
+    column = pl.Series([*values, None] * 5 + [values[0]], dtype=pl.Datetime("us", "UTC") if case == "local" else dtype)
+    column = column.dt.convert_time_zone("Europe/Berlin") if case == "local" else column
+    found = mean_scores(draw_axis(rng), open_table(frame.with_columns(when=column)), ["when"])
+    assert [row["when"] for row in found.rows] == shown
+    assert found.n_skipped == 5
+    assert [row["when"] for row in json.loads(to_json(found))["rows"]] == shown
+
+
+@pytest.mark.parametrize("values", [[timedelta(1)] * 16, [b"a"] * 16, [{"a": 1}] * 16, [None] * 16])
+def test_other_values_make_no_groups_and_are_refused_by_name(values) -> None:
+    rng = np.random.default_rng(0)
+    frame = draw_documents(rng, {"left": CONCEPT, "right": -CONCEPT}, 4, 2).with_columns(what=pl.Series(values))
+    with pytest.raises(TaskError, match=r"the column 'what' holds .*; texts, numbers or dates|no row has a value in"):
+        mean_scores(draw_axis(rng), open_table(frame), ["what"])
+
+
+def test_a_missing_code_among_years_gives_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    frame = draw_documents(rng, {"left": CONCEPT, "right": -CONCEPT}, 4, 2)
+    years = open_table(frame.with_columns(year=pl.Series([2010, 2011, 2012, -99] * 4)))
+    with pytest.warns(MissingCodeWarning, match=r"column 'year': 4 values are -99, far .* leave these values empty"):
+        mean_scores(draw_axis(rng), years, ["year"])
 
 
 def test_a_column_of_lists_makes_no_groups() -> None:

@@ -93,10 +93,10 @@ def test_a_rating_that_is_not_a_number_is_named_with_its_line(tmp_path):
 @pytest.mark.parametrize("text", ["-", "positive", "neutral"])
 def test_a_sign_or_a_word_is_not_a_rating(tmp_path, text):
     (tmp_path / "r.tsv").write_text(f"item\trating\nhammer\t5.5\nsock\t{text}\n")
-    with pytest.raises(LexiconError, match=f"line 3: '{text}' is not a number"):
+    with pytest.raises(LexiconError, match=f"line 3: '{text}' is not a number.*leave the cell empty"):
         Ratings.read(tmp_path / "r.tsv")
     frame = pytest.importorskip("polars").DataFrame({"rating": ["5.5", text], "vector": [[1.0], [2.0]]})
-    with pytest.raises(LabelError, match=f"'{text}' in the column 'rating' is not a number"):
+    with pytest.raises(LabelError, match=f"row 2: '{text}' in the column 'rating' is not .*leave the cell empty"):
         Ratings.from_table(frame, "rating")
 
 
@@ -398,13 +398,29 @@ def test_ratings_in_a_table_may_have_raters_errors_and_row_numbers():
         Ratings.from_table(with_errors, ["stars", "again"], errors="error")
     unnamed = frame.drop("id")
     found = evaluate_ratings(unnamed, Ratings.from_table(unnamed, ["stars", "again"]), axis_of(frame))
-    assert found.n_items == 120  # rows by number: the axis knows its seeds by another name
+    assert found.n_items == 80  # the axis knows its seeds by another name, and by their vectors
     assert found.reliability is not None
 
 
-def test_an_axis_of_row_numbers_does_not_say_which_items_are_its_seeds():
+def test_documents_that_an_axis_was_fitted_on_are_left_out_by_their_vectors(tmp_path):
     frame = documents().drop("id")
-    axis = Axis.fit(Rows.from_table(frame, "side"))
+    fitted = Axis.fit(Rows.from_table(frame, "side"))
+    saved = Axis.load(fitted.save(tmp_path / "axis"))
+    shuffled = frame.sample(fraction=1.0, shuffle=True, seed=1)
+    for axis, table in ((fitted, frame), (saved, frame), (saved, shuffled)):
+        found = evaluate_ratings(table, Ratings.from_table(table, "stars"), axis)
+        assert (found.held_out, found.n_items, len(found.seeds_among_items)) == (True, 80, 40)
+        assert "are seeds of the axis, left out" in found.tables()[0].notes[0]
+    assert found.pearson == pytest.approx(
+        evaluate_ratings(frame[40:], Ratings.from_table(frame[40:], "stars"), saved).pearson
+    )
+    few = frame[:45]
+    assert "Not held out: 40 of the items" in evaluate_ratings(few, Ratings.from_table(few, "stars"), saved).text()
+
+
+def test_an_axis_without_marks_of_its_rows_does_not_say_which_items_are_its_seeds():
+    frame = documents().drop("id")
+    axis = Axis.of(Axis.fit(Rows.from_table(frame, "side")).rotation)
     found = evaluate_ratings(frame, Ratings.from_table(frame, "stars"), axis)
     assert found.held_out is None
     assert "seeds of this axis are not known" in found.text()
@@ -412,11 +428,21 @@ def test_an_axis_of_row_numbers_does_not_say_which_items_are_its_seeds():
 
 def test_several_documents_of_one_item_have_their_mean_score():
     frame = documents(per_name=2)
-    axis = Axis.fit(Rows.from_table(frame, "side"))
+    axis = Axis.of(Axis.fit(Rows.from_table(frame, "side")).rotation)  # it does not know its rows
     found = evaluate_ratings(frame, Ratings.from_table(frame, "stars", names="id"), axis, names="id")
     assert (found.n_items, found.n_averaged) == (60, 60)
     scores = axis.score(np.array(frame["vector"].to_list())).score.reshape(60, 2).mean(axis=1)
     assert found.pearson == pytest.approx(pearson(frame["stars"].to_numpy().reshape(60, 2).mean(axis=1), scores))
+
+
+def test_documents_that_an_axis_was_fitted_on_do_not_count_in_the_mean_of_their_item():
+    frame = documents(per_name=3)  # the axis was fitted on one document of item d13, and all of those before
+    axis = Axis.fit(Rows.from_table(frame, "side"))
+    found = evaluate_ratings(frame, Ratings.from_table(frame, "stars", names="id"), axis, names="id")
+    assert (found.n_items, len(found.seeds_among_items)) == (27, 13)
+    item = next(each for each in found.items if each["item"] == "d13")
+    scores = axis.score(np.array(frame["vector"].to_list())[40:42]).score
+    assert item["score"] == pytest.approx(scores.mean())
 
 
 def test_documents_refuse_what_they_cannot_use():
@@ -618,3 +644,40 @@ def test_ends_take_in_the_words_next_to_the_seeds(space, seeds):
     assert wide @ AXIS / np.linalg.norm(wide) > plain @ AXIS / np.linalg.norm(plain)
     without_space = Rows.from_arrays(alone.X, alone.y)
     np.testing.assert_allclose(end_difference(without_space), plain)
+
+
+@pytest.mark.parametrize("mark", ["k.A.", "n.a."])
+def test_marks_of_no_answer_are_no_ratings(mark, tmp_path) -> None:
+    (tmp_path / "ratings.csv").write_text(f"item;rating\na;1,5\nb;{mark}\nc;2,5\n", encoding="utf-8")
+    assert Ratings.read(tmp_path / "ratings.csv").items == ("a", "c")
+
+
+def test_a_rater_is_one_person_with_composed_and_decomposed_letters(tmp_path) -> None:
+    rows = [
+        f"{item},{name},{number}" for number, item in enumerate("abc") for name in ("J\u00f6rg", "Jo\u0308rg", "Uta")
+    ]
+    (tmp_path / "ratings.csv").write_text("\n".join(["item,rater,rating", *rows]), encoding="utf-8")
+    assert Ratings.read(tmp_path / "ratings.csv", rater_column="rater").n_raters == 2
+
+
+def test_a_reversed_axis_is_named_with_the_order_of_its_ends_that_turns_it():
+    frame = documents()
+    rated = Ratings.from_table(frame, ["stars", "again"], names="id")
+    reversed_axis = Axis.fit(Rows.from_table(frame, "side", names="id"))  # of left and right, right is the high end
+    found = evaluate_ratings(frame, rated, reversed_axis, names="id")
+    assert found.pearson < -0.6
+    assert "explained" not in found.text()
+    assert "high scores go with low ratings" in found.text()
+    assert "label names right,left" in found.text()
+    assert not any(row["figure"] == "explained" for row in found.tables()[0].rows)
+    turned = evaluate_ratings(frame, rated, axis_of(frame), names="id")
+    assert turned.pearson == pytest.approx(-found.pearson)
+    assert "of the explainable variance is explained" in turned.text()
+    assert "reversed" not in turned.text()
+    assert (
+        "reverse the labels"
+        in evaluate_ratings(
+            {f"d{row}": -row for row in range(9)},
+            Ratings.of([f"d{row}" for row in range(9)], np.arange(9.0) % 7 + np.arange(9.0)),
+        ).text()
+    )

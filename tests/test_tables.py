@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import unicodedata
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,8 @@ pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 from densray import Rows  # noqa: E402
-from densray.errors import LabelError, TableError, VectorError  # noqa: E402
-from densray.tables import open_table  # noqa: E402
+from densray.errors import LabelError, MissingCodeWarning, TableError, VectorError  # noqa: E402
+from densray.tables import LabelledTable, open_table  # noqa: E402
 
 N, WIDTH = 40, 5
 X = np.round(np.random.default_rng(0).normal(size=(N, WIDTH)), 3).astype(np.float32)
@@ -252,10 +254,91 @@ def test_missing_labels_are_left_out_and_counted() -> None:
     assert len(Rows.from_table(make_frame().with_columns(year=years), "year")) == N - 2
 
 
+@pytest.mark.parametrize("mark", ["k.A.", "n.a.", "k. A.", "-", "?", "–", "#NV"])
+def test_marks_of_no_answer_are_missing_labels_among_texts(mark) -> None:
+    words = [mark if row % 5 == 0 else ("for" if row % 2 else "against") for row in range(N)]
+    table = open_table(make_frame().with_columns(party=pl.Series(words)))
+    for rows in (table.rows("party"), LabelledTable.of(table, "party").sample(N)):
+        assert rows.class_names == ("against", "for")
+        assert len(rows.dropped["no label"]) == N // 5
+
+
+def test_a_sign_is_a_class_where_it_can_be_meant() -> None:
+    signs = make_frame().with_columns(party=pl.Series(["+", "-", "mixed", "?"] * (N // 4)))
+    assert Rows.from_table(signs, "party").class_names == ("+", "-", "?", "mixed")
+    two = make_frame().with_columns(party=pl.Series(["yes", "?"] * (N // 2)))
+    assert Rows.from_table(two, "party").class_names == ("?", "yes")
+    three = make_frame().with_columns(party=pl.Series(["yes", "no", "?", "yes"] * (N // 4)))
+    assert Rows.from_table(three, "party", classes=True).class_names == ("?", "no", "yes")
+    assert LabelledTable.of(open_table(three), "party", classes=True).class_names == ("?", "no", "yes")
+
+
+@pytest.mark.parametrize(
+    ("labels", "code"),
+    [(["for", "against"], "-99"), (["for", "against"], "9"), (["for", "against"], "99.0"), ([0, 1], 9), ([1, 2, 3], 9)],
+)
+def test_a_code_of_no_answer_among_labels_gives_a_warning(labels, code) -> None:
+    column = (labels * N)[:N]
+    column[7] = code
+    table = open_table(make_frame().with_columns(party=pl.Series(column)))
+    for read in (table.rows, partial(LabelledTable.of, table)):
+        with pytest.warns(MissingCodeWarning, match=rf"column 'party': 1 label is '?{code:s}'?, .*leave these labels empty"
+                          if isinstance(code, str) else rf"1 label is {code}, far from the others"):  # fmt: skip
+            read("party")
+
+
+def test_labels_with_marks_for_thousands_are_refused_as_such() -> None:
+    values = [f"{1 + row}.{234 + row},5" for row in range(N)]
+    table = open_table(make_frame().with_columns(party=pl.Series(values)))
+    for read in (table.rows, partial(LabelledTable.of, table)):
+        with pytest.raises(LabelError, match=r"may be decimal numbers or thousands \('1\.234,5'"):
+            read("party")
+
+
+def test_ordinary_numbers_among_labels_give_no_warning() -> None:
+    for column in (["9", "11"], ["group 9", "group 10"], [1, 9], [1, 5, 9], [0.5, 9.0, 1.25], ["9", "a", "7", "b"]):
+        frame = make_frame().with_columns(party=pl.Series((column * N)[:N]))
+        Rows.from_table(frame, "party")
+
+
 def test_numbers_are_scores_unless_they_are_called_classes() -> None:
     decades = make_frame().with_columns(decade=pl.Series([1990 + row % 3 * 10 for row in range(N)]))
     assert not Rows.from_table(decades, "decade").is_multiclass
     assert Rows.from_table(decades, "decade", classes=True).class_names == ("1990", "2000", "2010")
+
+
+def in_both_forms(texts: list[str]) -> list[str]:
+    """Texts that are in part composed (ü is one character), in part decomposed (u and a mark, as in files of a Mac)."""
+    return [unicodedata.normalize("NFD" if row % 3 else "NFC", text) for row, text in enumerate(texts)]
+
+
+def write_frame(frame: pl.DataFrame, kind: str, folder: Path) -> object:
+    if kind == "csv":
+        frame = frame.with_columns(vector=pl.Series([json.dumps(row) for row in X.astype(np.float64).tolist()]))
+    writers = {
+        "parquet": frame.write_parquet,
+        "arrow": frame.write_ipc,
+        "csv": frame.write_csv,
+        "jsonl": frame.write_ndjson,
+    }
+    writers[kind](folder / f"docs.{kind}")
+    return folder / f"docs.{kind}"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "csv", "jsonl", "polars", "pandas", "categories"])
+def test_composed_and_decomposed_letters_make_one_class_and_one_group(kind, tmp_path) -> None:
+    words = in_both_forms(["grün" if row % 2 else "dürr" for row in range(N)])
+    authors = in_both_forms([f"Jürgen {row // 4}" for row in range(N)])
+    frame = make_frame().with_columns(party=pl.Series(words), author=pl.Series(authors))
+    source: object = frame.to_pandas() if kind == "pandas" else frame
+    if kind == "categories":
+        source = frame.with_columns(pl.col("party").cast(pl.Enum(sorted(set(words)))))
+    table = open_table(source if kind in ("polars", "pandas", "categories") else write_frame(frame, kind, tmp_path))
+    block_by_block = LabelledTable.of(table, "party").sample(N, groups="author")
+    for rows in (table.rows("party", groups="author"), block_by_block):
+        assert rows.class_names == ("dürr", "grün")
+        assert rows.n_groups == N // 4
+    assert table.column("author").to_pylist() == authors, "the column itself is unchanged"
 
 
 def test_groups_come_from_a_column_or_from_repeated_texts() -> None:

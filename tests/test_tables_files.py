@@ -81,6 +81,20 @@ def test_lists_in_a_cell_give_the_same_rows(tmp_path, between, decimal) -> None:
     np.testing.assert_allclose(np.concatenate([X for _, X in table.blocks()]), VECTORS, rtol=1e-6)
 
 
+@pytest.mark.parametrize("vectors", [None, "vector"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
+def test_vectors_that_numpy_shortened_are_named_with_the_remedy(tmp_path, kind, vectors) -> None:
+    texts = [np.array2string(row, threshold=5) for row in np.random.default_rng(0).normal(size=(4, 1200))]
+    frame = pl.DataFrame({"party": ["a", "b"] * 2, "vector": [None, *texts[1:]]})
+    path = tmp_path / f"docs.{kind}"
+    if kind != "frame":
+        (frame.write_csv if kind == "csv" else frame.write_parquet)(path)
+    with pytest.raises(
+        TableError, match=r"row 2: the vector in the column 'vector' was shortened .*vector\.tolist\(\)"
+    ):
+        open_table(frame if kind == "frame" else path, vectors=vectors)
+
+
 AMBIGUOUS = ["[0,1257,-0,1321]", "[0,5,1,0013]", "[1.234,5, 2.345,6]", "[1.234,5; 2.345,6]", "[1,234; 2,345]"]
 
 
@@ -95,8 +109,8 @@ def test_lists_with_mixed_separators_are_not_vectors(tmp_path, cells) -> None:
 @pytest.mark.parametrize("mark", ["NA", "k.A.", "n.a.", "-", "#NV", "null", "?"])
 def test_marks_of_missing_numbers_are_missing(tmp_path, mark) -> None:
     path = tmp_path / "docs.csv"
-    rows = [f"{number},{number / 10},{number}.5" for number in range(12)]
-    rows[3], rows[7] = f"3,0.3,{mark}", f"7,{mark},7.5"
+    rows = [f"{number},{1 + number / 10},{number}.5" for number in range(12)]
+    rows[3], rows[7] = f"3,1.3,{mark}", f"7,{mark},7.5"
     path.write_text("\n".join(["v0,v1,tone", *rows]) + "\n")
     table = open_table(path, bad_rows="skip")
     assert table.column("tone").to_pylist() == [None if row == 3 else row + 0.5 for row in range(12)]
@@ -112,12 +126,14 @@ def labelled(path: Path) -> Rows:
 
 def test_a_few_words_among_scores_are_refused(tmp_path) -> None:
     path = tmp_path / "docs.csv"
-    rows = [f"{number},{number / 10},{number % 7}" for number in range(40)]
+    rows = [f"{number},{1 + number / 10},{number % 7}" for number in range(40)]
     rows[5] = "5,0.5,loud"
     path.write_text("\n".join(["v0,v1,tone", *rows]) + "\n")
     with pytest.raises(LabelError, match=r"39 labels in the column 'tone' are numbers, and 1 are not \('loud'\)"):
         labelled(path)
-    path.write_text("\n".join(["v0,v1,tone", *(f"{n},{n / 10},{'NA' if n == 3 else 'ab'[n % 2]}" for n in range(12))]))
+    path.write_text(
+        "\n".join(["v0,v1,tone", *(f"{n},{1 + n / 10},{'NA' if n == 3 else 'ab'[n % 2]}" for n in range(12))])
+    )
     assert len(labelled(path)) == 11  # NA is no class
 
 

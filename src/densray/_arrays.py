@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
@@ -257,17 +258,31 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
-#: Texts that mark a missing value; #NV is what Excel writes in German.
-_MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "#n/a", "#nv")
+#: Texts that mark a missing value; #NV is what Excel writes in German, k.A. stands for "keine Angabe" (no answer).
+_MISSING_TEXTS = ("", "na", "n/a", "n.a.", "n. a.", "k.a.", "k. a.", "nan", "null", "#n/a", "#nv")
 
 
 def is_no_label(label: object) -> bool:
-    """Return whether a label, or the name of a group, is missing: empty, NA, NaN, null or None.
+    """Return whether a label, or the name of a group, is missing: empty, NA, k.A., NaN, null or None.
 
-    >>> [is_no_label(label) for label in (" ", "NA", float("nan"), None, "0", "unknown")]
-    [True, True, True, True, False, False]
+    >>> [is_no_label(label) for label in (" ", "NA", "k.A.", float("nan"), None, "0", "unknown")]
+    [True, True, True, True, True, False, False]
     """
     return label.strip().lower() in _MISSING_TEXTS if isinstance(label, str) else is_missing(label)
+
+
+def category(cell: Any) -> Any:
+    """Return a cell as the name of a class or group: text as people read it, None if missing, other values unchanged.
+
+    One text has one name, however its letters are stored (ü is one character, or u with a mark, as on a Mac) and
+    whatever spaces surround it.
+
+    >>> category(" Gru\u0308ne ") == category("Gr\u00fcne"), category("NA"), category(2020)
+    (True, None, 2020)
+    """
+    if is_no_label(cell):
+        return None
+    return unicodedata.normalize("NFC", cell).strip() if isinstance(cell, str) else cell
 
 
 def is_dask(array: object) -> bool:

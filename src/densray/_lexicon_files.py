@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ _LABELS_NEEDED = (
     Advice(
         " The words positive, negative and neutral are read too. For other words, use ",
         Argument("label_names", ("low", "high")),
-        ".",
+        ". If there is no label, leave it empty.",
     ),
 )
 
@@ -47,8 +48,8 @@ def parse_label(label: object, names: tuple[str, str] | None = None) -> float | 
     (1.0, None)
     """
     if isinstance(label, str):
-        text = label.strip().lower().replace("−", "-")
-        if names is not None and text in (own := [name.strip().lower() for name in names]):
+        text = _comparable(label)
+        if names is not None and text in (own := [_comparable(name) for name in names]):
             return (-1.0, 1.0)[own.index(text)]
         if text in _NAMED:
             return _NAMED[text]
@@ -60,6 +61,11 @@ def parse_label(label: object, names: tuple[str, str] | None = None) -> float | 
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def _comparable(label: str) -> str:
+    """Return a label in lower case, with composed letters."""
+    return unicodedata.normalize("NFC", label).strip().lower().replace("−", "-")
 
 
 def is_neutral_label(labels: Collection[float]) -> bool:
@@ -221,8 +227,34 @@ def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], n
 _WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
 _DECIMAL_COMMAS = {
     ";": re.compile(r"[+−-]?\d+,\d+"),
-    "\t": re.compile(r"[+−-]?\d+,(?!\d{3}$)\d+"),  # 1,234 between tabs may be one thousand
+    # 1,234 between tabs may be one thousand; 0,234 and 1234,567 are not
+    "\t": re.compile(r"[+−-]?(0,\d+|\d{4,},\d+|\d+,(?!\d{3}$)\d+)"),
 }
+
+
+def decimal_delimiter(fields: Iterable[str], delimiter: str | None) -> str | None:
+    """Return the delimiter that says how numbers in a column are written: a semicolon if 1,234 is a decimal number.
+
+    Between tabs it is one if another field of the column has a comma that cannot separate thousands.
+
+    >>> decimal_delimiter(["1,234", "0,5"], chr(9)), decimal_delimiter(["1,234", "5"], chr(9)) == chr(9)
+    (';', True)
+    """
+    comma = _DECIMAL_COMMAS["\t"]
+    return ";" if delimiter == "\t" and any(comma.fullmatch(field.strip()) for field in fields) else delimiter
+
+
+def explain_comma(text: str) -> str:
+    """Return what is wrong with a number with a comma, and what to write instead; empty for other texts.
+
+    >>> explain_comma("1,234"), explain_comma("x")
+    ("'1,234' may be a decimal number or thousands. Write a decimal point, or no mark for thousands.", '')
+    """
+    if re.fullmatch(r"[+−-]?[1-9]\d{0,2},\d{3}", text.strip()):
+        return f"{shorten(text)} may be a decimal number or thousands. Write a decimal point, or no mark for thousands."
+    if re.fullmatch(r"[+−-]?\d*,\d+", text.strip()):
+        return f"{shorten(text)} has a decimal comma, which is read between semicolons or tabs. Write a decimal point."
+    return ""
 
 
 def parse_field(text: str, delimiter: str | None, names: tuple[str, str] | None = None) -> float | None:
@@ -230,6 +262,8 @@ def parse_field(text: str, delimiter: str | None, names: tuple[str, str] | None 
 
     >>> parse_field("7,28", ";"), parse_field("7,28", chr(9)), parse_field("1,234", chr(9)), parse_field("7,28", ",")
     (7.28, 7.28, None, None)
+    >>> parse_field("0,618", chr(9))
+    0.618
     """
     comma = _DECIMAL_COMMAS.get(delimiter or "")
     return parse_label(text.replace(",", ".") if comma and comma.fullmatch(text.strip()) else text, names)
@@ -331,6 +365,7 @@ class LexiconTable:
         first = self._lines[0]
         self._split_all = False
         self._delimiter = delimiter_of(first.text) if delimiter is None else (None if delimiter == " " else delimiter)
+        self._decimals = self._delimiter
         names = file.split(first, self._delimiter)
         self._width = len(names)
         self._names: list[str] | None = names if (_is_header(names) if header is None else header) else None
@@ -352,6 +387,7 @@ class LexiconTable:
         self._split_all = any(column is not None for column in (word_column, label_column, group_column))
         word_at, label_at = self._columns(word_column, label_column)
         group_at = None if group_column is None else self._place(group_column, ())
+        self._decimals = decimal_delimiter((self._label(line, label_at) for line in self._lines), self._delimiter)
         begins_with_names = self._begins_with_names(label_at)
         if begins_with_names:
             self._note_names()
@@ -407,7 +443,7 @@ class LexiconTable:
             len(numbers) > 1
             and len(first) > 1
             and not any(letter.isdigit() for letter in first)
-            and all(parse_rating(label, self._delimiter) is not None for label in numbers)
+            and all(parse_rating(label, self._decimals) is not None for label in numbers)
         )
 
     def _label(self, line: Line, label_at: int) -> str:
@@ -427,10 +463,12 @@ class LexiconTable:
         )
 
     def _number(self, label: str) -> float | None:
-        return parse_field(label, self._delimiter, self._label_names)
+        return parse_field(label, self._decimals, self._label_names)
 
     def _entry(self, word: str, label: str, line: Line) -> tuple[str, float]:
         number = self._number(label)
+        if number is None and (problem := explain_comma(label)):
+            raise self._file.problem(f"label {problem}", line=line.number)
         if number is None:
             hint = Advice(" If this line names the columns, say ", Argument("header", True), ".")
             hints = (hint,) if line.number == 1 and self._header is None else ()

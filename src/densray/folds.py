@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._vocabulary import check_seed
-from densray.errors import Argument, LexiconError, TaskError, TooFewRowsError
+from densray.errors import Argument, LexiconError, TaskError, TooFewRowsError, one_line
 from densray.groups import first_of_group, pairwise_rows, rows_of_groups
 from densray.rows import Rows
 from densray.spelling import spelling_key
@@ -87,9 +87,15 @@ def count_folds(rows: Rows, wanted: int) -> int:
     smaller = int(min(np.sum(rows.sides > 0), np.sum(rows.sides < 0)))
     if smaller < 2:
         high, low = int(np.sum(rows.sides > 0)), int(np.sum(rows.sides < 0))
+        sides = f"{high} of the higher label and {low} of the lower"
+        add = "Add rows."
+        if len(rows.class_names) == 2:
+            first, second = (f"'{one_line(name, width=40)}'" for name in rows.class_names)
+            sides = f"{high} of {second} and {low} of {first}"
+            rare = second if high < low else first
+            add = f"Add rows, or leave the label empty if {rare} is not a class." if rows.table else add
         raise TooFewRowsError(
-            f"{len(rows)} rows were found, {high} of the higher label and {low} of the lower; at least two of each are "
-            "needed to hold some out. Add rows."
+            f"{len(rows)} rows were found, {sides}; at least two of each are needed to hold some out. {add}"
         )
     return min(wanted, smaller)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import BLOCK_ROWS, check_unmasked, in_blocks, is_no_label, to_host
+from densray._arrays import BLOCK_ROWS, category, check_unmasked, in_blocks, is_no_label, to_host
 from densray._vocabulary import spread_rows, unit_rows
 from densray.errors import Argument, LabelError, one_line, shorten
 from densray.spelling import possible_forms, spelling_key
@@ -41,7 +41,8 @@ def number_groups(names: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
     """Return the group number of each row, counted from 0 in the order of appearance.
 
     A missing name is a group of its own: None, NaN, NaT, pandas.NA, a blank text, or a text such as NA or null. Spaces
-    around a text do not count. The number 1 and the text "1" are two groups.
+    around a text do not count, and composed and decomposed letters are equal. The number 1 and the text "1" are two
+    groups.
 
     >>> number_groups(["he", "she", None, "he", None]).tolist()
     [0, 1, 2, 0, 3]
@@ -62,7 +63,7 @@ def _key(name: Any) -> Any:
         hash(name)
     except TypeError:
         return "unhashable", str(name)
-    return (str(name).strip(),) if isinstance(name, (str, bytes)) else name
+    return (str(category(name)),) if isinstance(name, (str, bytes)) else name
 
 
 def rows_of_groups(groups: NDArray[Any]) -> list[NDArray[np.intp]]:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from densray._arrays import is_no_label
+from densray._arrays import category, is_no_label
 from densray._conversions import columns_beside_dimensions
-from densray._lexicon_files import Notation, parse_rating
+from densray._lexicon_files import Notation, decimal_delimiter, explain_comma, parse_rating
 from densray._text_files import Line, TextFile, delimiter_of
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LabelError, LexiconError, name_some, shorten
@@ -318,15 +318,17 @@ def row_names(table: VectorTable, names: str | None) -> list[str]:
 def _table_numbers(table: VectorTable, name: str) -> Vector:
     """Return a column of numbers; NaN where a value is missing."""
     values = []
-    for row, value in enumerate(table.column(name).to_pylist()):
+    for row, value in enumerate(table.column(name).to_pylist(), start=1):
         if value is None or (isinstance(value, str) and is_no_label(value)):
             values.append(np.nan)
             continue
         number = parse_rating(value) if isinstance(value, str) else _as_float(value)
+        if number is None and isinstance(value, str) and (problem := explain_comma(value)):
+            raise LabelError(f"{table.name}, row {row:,}, column '{name}': {problem}")
         if number is None:
             raise LabelError(
                 f"{table.name}, row {row:,}: {shorten(str(value))} in the column '{name}' is not a number. Ratings are "
-                "numbers."
+                "numbers. If there is no rating, leave the cell empty."
             )
         values.append(number)
     numbers = np.array(values, dtype=np.float64)
@@ -469,9 +471,10 @@ def _standard_errors(table: Vector) -> Vector:
 def _by_rater(items: Sequence[str], raters: Sequence[str], values: Vector) -> tuple[list[str], Vector]:
     """Return a table of items by raters from one rating per line; repeated ratings by one rater are averaged."""
     rows = {item: number for number, item in enumerate(dict.fromkeys(items))}
-    columns = {rater: number for number, rater in enumerate(dict.fromkeys(raters))}
+    rater_names = [category(rater) for rater in raters]
+    columns = {rater: number for number, rater in enumerate(dict.fromkeys(rater_names))}
     sums, counts = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
-    for item, rater, value in zip(items, raters, values.tolist(), strict=True):
+    for item, rater, value in zip(items, rater_names, values.tolist(), strict=True):
         if np.isfinite(value):
             sums[rows[item], columns[rater]] += value
             counts[rows[item], columns[rater]] += 1
@@ -504,7 +507,7 @@ class _Table:
             raise file.problem(f"{shorten(lines[0].text)} has an item but no rating.", line=lines[0].number)
         self.names: list[str] | None = None
         if all(
-            parse_rating(name, self._delimiter) is None for name in rows[0]
+            parse_rating(name, self._delimiter) is None and not explain_comma(name) for name in rows[0]
         ):  # a line with ratings contains a number
             self.names, lines, rows = rows[0], lines[1:], rows[1:]
             if not rows:
@@ -581,11 +584,17 @@ class _Table:
 
     def numbers(self, place: int) -> Vector:
         """Return the numbers of a column, NaN if a field is empty; any other text is an error with its line."""
-        values = []
+        values, decimals = [], decimal_delimiter(self._columns[place], self._delimiter)
         for text, line in zip(self._columns[place], self._lines, strict=True):
-            number = np.nan if is_no_label(text) else parse_rating(text, self._delimiter)
+            number = np.nan if is_no_label(text) else parse_rating(text, decimals)
+            if number is None and (problem := explain_comma(text)):
+                raise self.file.problem(problem, line=line.number)
             if number is None:
-                raise self.file.problem(f"{shorten(text)} is not a number. Ratings are numbers.", line=line.number)
+                raise self.file.problem(
+                    f"{shorten(text)} is not a number. Ratings are numbers. If there is no rating, leave the cell "
+                    "empty.",
+                    line=line.number,
+                )
             if np.isfinite(number):
                 self._notation.check(text, number, line)
             values.append(number)
@@ -596,5 +605,5 @@ class _Table:
 
 
 def _is_numeric(fields: Sequence[str], delimiter: str | None) -> bool:
-    labels = [field for field in fields if not is_no_label(field)]
+    labels, delimiter = [field for field in fields if not is_no_label(field)], decimal_delimiter(fields, delimiter)
     return bool(labels) and sum(parse_rating(field, delimiter) is not None for field in labels) > len(labels) / 2

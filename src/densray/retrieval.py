@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import is_no_label
+from densray._arrays import category, is_no_label
 from densray._threads import single_threaded_blas
 from densray._vocabulary import check_seed, unit_rows
 from densray.errors import Argument, LabelError, TableError, TaskError, name_some
@@ -290,8 +290,7 @@ def evaluate_retrieval(
 
 def _values(table: VectorTable, column: str) -> list[Any]:
     """Return the values of a column, None where one is missing or blank, texts without surrounding spaces."""
-    values = [None if is_no_label(value) else value for value in table.column(column).to_pylist()]
-    return [value.strip() if isinstance(value, str) else value for value in values]
+    return [category(value) for value in table.column(column).to_pylist()]
 
 
 def _check_same_documents(first: VectorTable, second: VectorTable, pairs: str, labels: list[Any]) -> None:

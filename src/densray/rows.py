@@ -6,6 +6,7 @@ model. All methods start from them.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -509,24 +510,52 @@ def _class_order(names: Sequence[str], labels: object) -> Callable[[int], tuple[
 FEWEST_SCORES, OUTLYING_SHARE, OUTLYING_RANGES = 20, 0.1, 1.0
 
 
-#: Numbers that often mark a missing answer.
+#: Numbers that often mark a missing answer; 9 does so only among integers that repeat, as answers on a scale do.
 _MISSING_CODES = (-9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
+_CODE_AMONG_ANSWERS, _FEWEST_REPEATS = 9.0, 3
 
 
-def warn_of_missing_codes(scores: NDArray[np.float64], source: str) -> None:
+def warn_of_missing_codes(scores: NDArray[np.float64], source: str, *, noun: str = "label") -> None:
     """Warn of scores such as -99 that are far from all others: they often mark a missing answer."""
-    for note in missing_code_notes(scores, source):
+    for note in missing_code_notes(scores, source, noun=noun):
         warnings.warn(MissingCodeWarning(note), stacklevel=3)
 
 
-def missing_code_notes(scores: NDArray[np.float64], source: str) -> list[str]:
+def warn_of_codes_among_texts(counts: Mapping[str, int], source: str) -> None:
+    """Warn of labels such as -99 among labels that are not numbers. `counts` are the number of rows of each label."""
+    numbers = {text: parse_integer(text) for text in counts}
+    texts = [text for text, number in numbers.items() if number is None]
+    codes = [text for text, number in numbers.items() if number in (*_MISSING_CODES, _CODE_AMONG_ANSWERS)]
+    if len(texts) < 2 or len(texts) + len(codes) < len(counts):
+        return
+    for code in codes:
+        subject = "1 label is" if counts[code] == 1 else f"{counts[code]:,} labels are"
+        note = (
+            f"{source}: {subject} '{code}', and the others are texts ({name_some(texts)}). If '{code}' marks a missing "
+            "answer, leave these labels empty."
+        )
+        warnings.warn(MissingCodeWarning(note), stacklevel=3)
+
+
+def parse_integer(text: str) -> int | None:
+    """Return the integer that a text stands for, None if there is none.
+
+    >>> parse_integer("-99"), parse_integer("99.0"), parse_integer("9 of 10")
+    (-99, 99, None)
+    """
+    match = re.fullmatch(r"([+−-]?[0-9]{1,9})([.,]0*)?", text.strip())
+    return None if match is None else int(match[1].replace("−", "-"))
+
+
+def missing_code_notes(scores: NDArray[np.float64], source: str, *, noun: str = "label") -> list[str]:
     """Return one note per score such as -99 that is far from all others: it often marks a missing answer.
 
     A negative one is suspect among scores that are not negative. Any is suspect if it is farther from the others than
-    these are from each other.
+    these are from each other. `noun` names a score in the note.
     """
     values, counts = np.unique(scores[np.isfinite(scores)], return_counts=True)
-    is_code = np.isin(values, _MISSING_CODES)
+    are_answers = bool((values == np.round(values)).all()) and counts.sum() >= _FEWEST_REPEATS * len(values)
+    is_code = np.isin(values, [*_MISSING_CODES, *([_CODE_AMONG_ANSWERS] if are_answers else [])])
     others = values[~is_code]
     if not is_code.any() or len(others) < 2:
         return []
@@ -534,10 +563,10 @@ def missing_code_notes(scores: NDArray[np.float64], source: str) -> list[str]:
     notes = []
     for value, count in zip(values[is_code].tolist(), counts[is_code].tolist(), strict=True):
         if (value < 0.0 <= low) or max(low - value, value - high) > high - low:
-            subject = "1 label is" if count == 1 else f"{count:,} labels are"
+            subject = f"1 {noun} is" if count == 1 else f"{count:,} {noun}s are"
             notes.append(
                 f"{source}: {subject} {value:g}, far from the others ({low:g} to {high:g}). If {value:g} marks a "
-                "missing answer, leave these labels empty."
+                f"missing answer, leave these {noun}s empty."
             )
     return notes
 

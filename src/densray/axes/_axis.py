@@ -32,6 +32,7 @@ from densray.errors import (
     Argument,
     LabelError,
     PersistenceError,
+    RowError,
     TaskError,
     TooFewRowsError,
     VectorError,
@@ -664,7 +665,10 @@ def check_rows(rows: Rows) -> Rows:
     zero = np.flatnonzero(~np.asarray(rows.X).any(axis=1))
     if zero.size:
         named = name_some(rows.names[row] for row in zero.tolist())
-        raise VectorError(f"the vectors of {named} are zero: they have no direction. Leave those rows out.")
+        problem = f"the vectors of {named} are zero: they have no direction. Leave those rows out"
+        if rows.table:
+            raise RowError(f"{rows.table}: {problem}, or pass ", Argument("bad_rows", "skip"), ".")
+        raise VectorError(f"{problem}.")
     return rows
 
 

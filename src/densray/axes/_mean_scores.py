@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import is_no_label
+from densray._arrays import category
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._tables import check_table
@@ -33,6 +33,7 @@ from densray.errors import Argument, TaskError, name_some
 from densray.groups import number_groups
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_count, show_number
+from densray.rows import warn_of_missing_codes
 from densray.tables import VectorTable
 
 #: Largest number of groups of documents.
@@ -196,6 +197,7 @@ def mean_scores(
             Argument("judge", True),
             ".",
         )
+    table = table.with_directions()
     keys, codes, ordered = _keys(table, by)
     sums, scores = np.zeros((len(keys), table.width)), np.full(len(table), np.nan)
     fitted, n_fitted, n_unsure = axis.fitted_rows, 0, 0
@@ -372,15 +374,32 @@ def _interval(group: dict[str, Any], axis_variance: float, n_axes: int, *, compa
 
 
 def _values(table: VectorTable, name: str) -> list[Any]:
-    """Return the values of a column that can make groups; texts without the spaces around them."""
+    """Return the values of a column that can make groups, None where one is missing; dates and times as ISO text."""
+    from pyarrow import compute, types
+
     column = table.column(name)
-    values = column.to_pylist()
-    if any(isinstance(value, list | dict) for value in values):
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if types.is_timestamp(kind) or types.is_date(kind) or types.is_time(kind):
+        if types.is_timestamp(kind) and kind.tz is not None:
+            column = compute.local_timestamp(column)
+        texts = compute.replace_substring_regex(column.cast("string"), r"\.0+$", "")
+        if compute.all(compute.ends_with(texts, " 00:00:00")).as_py():
+            texts = compute.utf8_slice_codeunits(texts, 0, -len(" 00:00:00"))
+        return list(texts.to_pylist())
+    if types.is_nested(kind) or types.is_duration(kind) or "binary" in str(kind):
         raise TaskError(
             f"{table.name}: the column '{name}' holds {column.type}; texts, numbers or dates make groups. Name another "
             "column."
         )
-    return [value.strip() if isinstance(value, str) else value for value in values]
+    values = [category(value) for value in column.to_pylist()]
+    if types.is_decimal(kind):
+        values = [None if value is None else float(value) for value in values]
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        warn_of_missing_codes(numbers, f"{table.name}, column '{name}'", noun="value")
+    return values
 
 
 def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]], NDArray[np.int64], str | None]:
@@ -392,12 +411,14 @@ def _keys(table: VectorTable, by: Sequence[str]) -> tuple[list[tuple[Any, ...]],
             f"{table.name}: the column '{clashes[0]}' has the name of a figure of the result. Rename the column."
         )
     columns = [_values(table, name) for name in by]
-    whole = [None if any(map(is_no_label, values)) else values for values in zip(*columns, strict=True)]
+    whole = [None if None in values else values for values in zip(*columns, strict=True)]
     distinct = {key for key in whole if key is not None}
-    if not distinct or len(distinct) > MOST_GROUPS:
+    if not distinct:
+        raise TaskError(f"{table.name}: no row has a value in {name_some(by)}. Name columns with values.")
+    if len(distinct) > MOST_GROUPS:
         raise TaskError(
-            f"{name_some(by)} have {len(distinct):,} different values; 1 to {MOST_GROUPS:,} are needed. Name columns "
-            "whose values several documents share."
+            f"{name_some(by)} have {len(distinct):,} different values; at most {MOST_GROUPS:,} make groups. Name "
+            "columns whose values several documents share."
         )
     keys = sorted(distinct, key=lambda key: tuple((isinstance(value, str), value) for value in key))
     numbers = {key: number for number, key in enumerate(keys)}

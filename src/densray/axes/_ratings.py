@@ -62,9 +62,11 @@ class RatingAgreement(Result):
     explained_interval : Interval or None
         Computed from the interval of the correlation, with the reliability treated as exact.
     held_out : bool or None
-        Whether none of the compared items is a seed of the axis; None if the seeds are not known.
+        Whether none of the compared items is a seed of the axis, or a document that it was fitted on; None if they are
+        not known.
     seeds_among_items : tuple of str
-        Items that are seeds of the axis. They are left out if at least ten other items remain.
+        Items that are seeds of the axis, by name or, in a table, by vector. They are left out if at least ten other
+        items remain.
     n_phrases : int
         Number of multi-word items, scored by the mean of their words.
     n_averaged : int
@@ -75,6 +77,8 @@ class RatingAgreement(Result):
     items : list of dict
         Each item with its ``score``, its ``rating``, their standard errors if known, the rating ``expected`` from its
         score, and the ``difference`` of the two ratings. The largest difference comes first.
+    label_names : tuple of str or None
+        Names of the low and the high end of the axis, if known.
     """
 
     title: ClassVar[str] = "Agreement with ratings by people"
@@ -99,20 +103,37 @@ class RatingAgreement(Result):
     n_averaged: int
     spread: float | None
     items: list[dict[str, Any]] = field(repr=False)
+    label_names: tuple[str, str] | None = None
 
     def text(self) -> str:
         """Return the agreement in one sentence, then its limitations."""
         reached = f"r = {show_estimate(self.pearson, *self.pearson_interval, 2)} over {self.n_items:,} items"
         if self.ceiling is not None and self.explained is not None:
-            reached += (
-                f"; at most {show_number(self.ceiling, 2)} can be expected; "
-                f"{show_share(self.explained)} of the explainable variance is explained"
-            )
+            reached += f"; at most {show_number(self.ceiling, 2)} can be expected"
+            if not self.is_reversed:
+                reached += f"; {show_share(self.explained)} of the explainable variance is explained"
         return "\n".join([f"Agreement: {reached}.", *self.warnings()])
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether high scores clearly go with low ratings."""
+        return self.pearson_interval[1] < 0.0
+
+    def _advise_reversal(self) -> str:
+        subject = "The direction is reversed: high scores go with low ratings."
+        if self.label_names is None:
+            return f"{subject} If that is not meant, reverse the labels of the axis, or the ratings."
+        low, high = self.label_names
+        return (
+            f"{subject} “{high}” is the high end of the axis. If high ratings stand for “{low}”, fit the axis with the "
+            f"label names {high},{low} (the high end last)."
+        )
 
     def warnings(self) -> list[str]:
         """Return the limits of the results: seeds among the items, few items, no noise ceiling."""
         lines = []
+        if self.is_reversed:
+            lines.append(self._advise_reversal())
         if self.held_out is False:
             lines.append(
                 f"Not held out: {len(self.seeds_among_items):,} of the items are seeds of the axis "
@@ -145,7 +166,7 @@ class RatingAgreement(Result):
                 ("reliability", show_number(self.reliability), f"of the mean ratings, from {how}"),
                 ("ceiling", show_number(self.ceiling), "the highest r that can be expected"),
             ]
-        if self.explained is not None and self.explained_interval is not None:
+        if self.explained is not None and self.explained_interval is not None and not self.is_reversed:
             estimate = show_estimate(self.explained, *self.explained_interval)
             rows.append(("explained", estimate, "share of the explainable variance"))
         if self.spread is not None:
@@ -256,6 +277,9 @@ def evaluate_ratings(
         [spelling_key(ratings.items[place], any_case=options.any_case) in keys for place in located.places.tolist()],
         dtype=bool,
     )
+    if located.was_fitted is not None:
+        is_seed |= located.was_fitted
+    seeds_known = seed_names is not None or located.was_fitted is not None
     seeds = tuple(ratings.items[place] for place in located.places[is_seed].tolist())
     enough = int((~is_seed).sum()) >= FEW_ITEMS
     kept = np.flatnonzero(~is_seed) if enough else np.arange(len(is_seed))
@@ -289,12 +313,13 @@ def evaluate_ratings(
         ceiling_from=None if reliability is None else "raters" if rated.raters is not None else "standard errors",
         explained=_explained_share(r, reliability),
         explained_interval=_explained_interval(interval, reliability),
-        held_out=None if seed_names is None else not seeds or enough,
+        held_out=not seeds or enough if seeds_known else None,
         seeds_among_items=seeds,
         n_phrases=int(located.is_mean[kept].sum()) if table is None else 0,
         n_averaged=0 if table is None else int(located.is_mean[kept].sum()),
         spread=None if located.vectors is None else measured_axis.spread_along(located.vectors[kept]),
         items=_comparison_rows(rated, scores, errors),
+        label_names=measured_axis.label_names if table is not None or isinstance(source, WordSpace) else None,
         provenance=provenance.finish(
             inputs=[
                 *([Input.of("space", source)] if isinstance(source, WordSpace) else []),
@@ -320,7 +345,10 @@ def evaluate_ratings(
 
 @dataclass(frozen=True)
 class _Located:
-    """The rated items that have a score, their scores, and how many are means of several words or documents."""
+    """The rated items that have a score, their scores, and how many are means of several words or documents.
+
+    `was_fitted` marks items whose documents were all used to fit the axis; None if these documents are not known.
+    """
 
     places: NDArray[np.intp]
     scores: Scores
@@ -328,6 +356,7 @@ class _Located:
     missing: tuple[str, ...]
     merged: tuple[str, ...] = ()
     vectors: NDArray[Any] | None = None
+    was_fitted: NDArray[np.bool_] | None = None
 
 
 def _in_space(space: WordSpace, ratings: Ratings, axis: Axis, phrases: Phrases, *, any_case: bool | None) -> _Located:
@@ -370,7 +399,7 @@ def _phrase_vectors(
 def _in_table(
     table: VectorTable, ratings: Ratings, axis: Axis, names: str | None, *, any_case: bool | None
 ) -> _Located:
-    """Return the scores of the rated documents; documents of the same name are averaged."""
+    """Return the scores of the rated documents; documents of the same name are averaged, without the fitted ones."""
     check_table(axis, table)
     places = {item: place for place, item in enumerate(ratings.items)}
     by_key: dict[str, int] = {}
@@ -381,7 +410,7 @@ def _in_table(
     ]
     item_of_row = np.array(item_places, dtype=np.intp)
     blocks, start = [], 0
-    for _, X, usable in table.batches([]):
+    for _, X, usable in table.with_directions().batches([]):
         at = np.flatnonzero((item_of_row[start : start + len(X)] >= 0) & usable)
         blocks.append((X[at], item_of_row[start + at]))
         start += len(X)
@@ -394,6 +423,15 @@ def _in_table(
             hint if names is None else "",
         )
     vectors = np.concatenate([X for X, _ in blocks])
+    fitted = axis.fitted_rows
+    only_fitted: set[int] | None = None
+    if fitted is not None:
+        unit = unit_rows(vectors) if axis.options.normalize else vectors
+        is_new = np.ones(len(rows), dtype=bool)
+        is_new[fitted.recognise(unit, axis.direction).places] = False
+        only_fitted = set(rows.tolist()) - set(rows[is_new].tolist())
+        kept = is_new | np.isin(rows, list(only_fitted))
+        rows, vectors = rows[kept], vectors[kept]
     scores = axis.score(vectors)
     rated, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True)
     # the error of a mean score is at most the mean of the errors, since all come from the same seeds
@@ -404,7 +442,12 @@ def _in_table(
     assert means[0] is not None
     missing = tuple(item for place, item in enumerate(ratings.items) if place not in set(rated.tolist()))
     return _Located(
-        rated, Scores(means[0], standard_error=means[1]), counts > 1, missing, vectors=_means(vectors, inverse)
+        rated,
+        Scores(means[0], standard_error=means[1]),
+        counts > 1,
+        missing,
+        vectors=_means(vectors, inverse),
+        was_fitted=None if only_fitted is None else np.isin(rated, list(only_fitted)),
     )
 
 

@@ -20,6 +20,7 @@ SCORE_COLUMNS = ("score", "standard_error", "probability", "like_seeds", "expect
 
 def score_table(axis: Axis, table: VectorTable) -> Any:
     """Return the table in its original type, with the score columns added."""
+    table = table.with_directions()
     return with_columns(table, _Scorer(axis, table))
 
 
@@ -49,7 +50,7 @@ def write_scores(
     progress : callable, optional
         Called with the number of rows done and their total.
     """
-    uncertainty = axis.uncertainty
+    table, uncertainty = table.with_directions(), axis.uncertainty
     depends_on = [axis.direction, axis.options.normalize, {} if uncertainty is None else uncertainty.to_arrays()]
     return rewrite_table(
         table,

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import typer
+from typer.core import TyperCommand
 from typer.main import get_command
 
 from densray import __version__
 from densray.cli import axes, data, evaluate, interventions, reproduce, spaces, states
+
+
+class CommandOfOnce(TyperCommand):
+    """A command that refuses an option given twice with two values, of which only the last would count."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments; raise for a repeated option."""
+        from densray.errors import TaskError
+
+        options: list[Any] = self.make_parser(ctx).parse_args(list(args))[2]  # in the order of the command line
+        for option, count in Counter(options).items():
+            if count > 1 and option.param_type_name == "option" and not (option.multiple or option.is_flag):
+                several = (option.metavar or "").endswith("S") and len(option.metavar) > 1
+                remedy = f" Separate several values by commas: {option.opts[0]} A,B." if several else ""
+                raise TaskError(f"{option.opts[0]} was given {count} times. Give it once.{remedy}")
+        return super().parse_args(ctx, args)
+
 
 app = typer.Typer(
     name="densray",
@@ -163,13 +182,13 @@ def _help_of(run: Callable[..., None]) -> str:
 def _add_group(name: str, help: str, commands: Commands, *, panel: str) -> None:
     group = typer.Typer(help=help)
     for each, (run, line) in commands.items():
-        group.command(each, help=_help_of(run), short_help=line)(run)
+        group.command(each, cls=CommandOfOnce, help=_help_of(run), short_help=line)(run)
     app.add_typer(group, name=name, rich_help_panel=panel)
 
 
 for _panel, _listed in _COMMANDS.items():
     for _name, (_run, _line) in _listed.items():
-        app.command(_name, help=_help_of(_run), short_help=_line, rich_help_panel=_panel)(_run)
+        app.command(_name, cls=CommandOfOnce, help=_help_of(_run), short_help=_line, rich_help_panel=_panel)(_run)
 _add_group("evaluate", "Measure methods, axes, spaces and removers", _EVALUATE, panel="Axes")
 _add_group("model", "Read, compare, change and steer language models", _MODEL, panel="Language models")
 _add_group("data", "List and fetch data sets", _DATA, panel="Data")

@@ -97,6 +97,8 @@ def _explain(error: Exception, arguments: Sequence[str]) -> int:
 
 #: Options that other commands take for tables alone, and the command that takes them for a space.
 _OF_SPACES = {"--bad-rows": "convert"}
+#: Options that have another name than the argument.
+_RENAMED = {"vectors": "vector_column"}
 
 
 def in_options(message: object, arguments: Sequence[str] = ()) -> str:
@@ -120,7 +122,8 @@ def in_options(message: object, arguments: Sequence[str] = ()) -> str:
     homes, here = options_of(command()), running(arguments)
 
     def written(argument: Argument) -> str:
-        option = f"--{'no-' if argument.value is False else ''}{argument.name.replace('_', '-')}"
+        name = _RENAMED.get(argument.name, argument.name).replace("_", "-")
+        option = f"--{'no-' if argument.value is False else ''}{name}"
         if option not in homes:
             return str(argument)
         commands = homes[option]

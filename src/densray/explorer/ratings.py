@@ -207,7 +207,8 @@ def _show_agreement(bench: Workbench, found: RatingAgreement) -> None:
         ("Ceiling", "–" if found.ceiling is None else show_number(found.ceiling, 2),
          "not known" if found.reliability is None else f"reliability {show_number(found.reliability, 2)}",
          "The highest r that any score can be expected to reach, estimated from the agreement of the raters."),
-        ("Explained", "–" if found.explained is None else show_share(found.explained), "of the explainable variance",
+        ("Explained", "–" if found.explained is None or found.is_reversed else show_share(found.explained),
+         "of the explainable variance",
          "The squared correlation, divided by the reliability of the mean ratings."),
     ]  # fmt: skip
     for container, (name, value, below, help) in zip(st.columns(4), tiles, strict=True):

@@ -88,6 +88,8 @@ _SET_ASIDE = {
     "beyond the training limit": "words left out, beyond the training limit",
     "same vector": "words left out, spellings of one found",
     "in another case": "words found in another case",
+    "no label": "rows left out, without a label",
+    "no usable vector": "rows left out, without a usable vector",
 }
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import is_no_label
+from densray._arrays import category
 from densray._vocabulary import unit_rows
-from densray.errors import LabelError, VectorError
+from densray.errors import Argument, LabelError, RowError
 from densray.moments import Moments
-from densray.rows import Rows, number_labels, sort_classes, warn_of_missing_codes
+from densray.rows import Rows, number_labels, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes
 from densray.tables._arrow import arrow
-from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores
+from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores, signs_of_no_label
 from densray.tables._vectors import check_columns, is_number, named_classes, ordered_values
 
 if TYPE_CHECKING:
@@ -101,9 +101,11 @@ class LabelledTable:
                 rows = X[places]
                 zero = np.flatnonzero(~rows.any(axis=1))
                 if zero.size:
-                    raise VectorError(
+                    raise RowError(
                         f"{self.table.name}, row {start + places[zero[0]] + 1:,}: the vector is zero and has no "
-                        "direction. Leave the row out."
+                        "direction. Leave the row out, or pass ",
+                        Argument("bad_rows", "skip"),
+                        ".",
                     )
                 yield start + places, unit_rows(rows) if unit else rows
             start = stop
@@ -246,15 +248,22 @@ def _read_labels(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArr
         ]
         numbers = np.concatenate(parts).astype(np.float64)
         numbers[~np.isfinite(numbers)] = np.nan
+        warn_of_missing_codes(numbers, f"{table.name}, column '{name}'")
         if not classes:
-            warn_of_missing_codes(numbers, f"{table.name}, column '{name}'")
             return numbers, ()
         values = np.unique(numbers[np.isfinite(numbers)])
         codes = np.where(np.isfinite(numbers), np.searchsorted(values, numbers), -1)
         return _by_class(codes, values.tolist())
     codes, texts = _codes(table, name)
+    counts = dict(zip(texts, np.bincount(codes[codes >= 0], minlength=len(texts)).tolist(), strict=True))
     if not classes:
-        check_not_scores(table.name, name, dict(zip(texts, np.bincount(codes[codes >= 0]).tolist(), strict=True)))
+        unknown = signs_of_no_label(texts)
+        known = np.array([text not in unknown for text in texts] + [False], dtype=bool)
+        codes = np.where(known, np.cumsum(known) - 1, -1)[codes]
+        texts = [text for text in texts if text not in unknown]
+        counts = {text: counts[text] for text in texts}
+        check_not_scores(table.name, name, counts)
+    warn_of_codes_among_texts(counts, f"{table.name}, column '{name}'")
     return _by_class(codes, texts)
 
 
@@ -289,10 +298,9 @@ def _codes(table: VectorTable, name: str) -> tuple[NDArray[np.int64], list[str]]
             ) from None
         if pa.types.is_boolean(batch.column(0).type):
             column = pa.compute.utf8_capitalize(column)  # True and False, as in Python
-        encoded = pa.compute.utf8_trim_whitespace(column).dictionary_encode()
-        own = [
-            -1 if is_no_label(text) else places.setdefault(text, len(places)) for text in encoded.dictionary.to_pylist()
-        ]
+        encoded = column.dictionary_encode()
+        texts = map(category, encoded.dictionary.to_pylist())
+        own = [-1 if text is None else places.setdefault(text, len(places)) for text in texts]
         indices = pa.compute.fill_null(encoded.indices, len(own)).to_numpy(zero_copy_only=False)
         parts.append(np.array([*own, -1], dtype=np.int64)[indices])
     return np.concatenate(parts), list(places)

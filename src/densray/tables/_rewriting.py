@@ -134,7 +134,7 @@ def _rewrite_shards(
     for shard in source.shards:
         target, state = folder / shard.name, shard.stat()
         file = [str(shard.resolve()), state.st_size, state.st_mtime_ns]
-        read = [str(source.schema), job.table.vector_columns.names, job.table.bad_rows]
+        read = [str(source.schema), job.table.vector_columns.names, job.table.bad_rows, job.table.needs_directions]
         run = journal.run("table", file, read, job.drop, list(depends_on))
         stored = run.stored("shard")
         if stored and target.is_file() and target.stat().st_size == stored[0]["bytes"]:

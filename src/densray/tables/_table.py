@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import is_no_label
+from densray._arrays import category
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
-from densray.rows import Rows, sort_classes, warn_of_missing_codes
+from densray.rows import Rows, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes
 from densray.tables._arrow import arrow
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 BACKGROUND_ROWS = 16_384
 #: A text column with this many different numbers, and at most this share of other labels, contains scores.
 _SCORES, _FEW = 5, 0.1
+#: Texts that are missing values in a column of numbers, and may be in a column of texts.
+_NO_LABEL = ("-", "--", "---", "–", "—", ".", "?")
 _NUMBER = re.compile(r"[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?")
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([.,'][0-9]{3})+([.,][0-9]+)?")
 
 
 class VectorTable:
@@ -52,7 +55,8 @@ class VectorTable:
     schema : pyarrow.Schema
         Columns and their types.
     bad_rows : {"error", "skip"}
-        Whether a missing, non-finite or differently sized vector raises an error, or makes a row without a vector.
+        Whether a missing, non-finite or differently sized vector raises an error, or makes a row without a vector. With
+        "skip", so does a vector of zeros, which has no direction.
 
     Examples
     --------
@@ -66,8 +70,11 @@ class VectorTable:
            [0., 1.]])
     """
 
-    def __init__(self, source: Source, columns: VectorColumns, bad_rows: BadRows) -> None:
+    def __init__(
+        self, source: Source, columns: VectorColumns, bad_rows: BadRows, *, needs_directions: bool = False
+    ) -> None:
         self.source, self.vector_columns, self.bad_rows = source, columns, bad_rows
+        self.needs_directions = needs_directions or bad_rows == "skip"
 
     @property
     def name(self) -> str:
@@ -129,11 +136,17 @@ class VectorTable:
             if not batch.num_rows:
                 continue
             X, usable = vectors.matrix(batch, self.width)
+            if self.needs_directions and (zero := usable & ~X.any(axis=1)).any():
+                X, usable = np.where(zero[:, None], X.dtype.type(np.nan), X), usable & ~zero
             if self.bad_rows == "error" and not usable.all():
                 row = int(np.flatnonzero(~usable)[0])
                 raise bad_row_error(vectors, batch, row, start + row, self.width, self.name)
             yield batch if columns is None else batch.select(list(columns)), X, usable
             start += batch.num_rows
+
+    def with_directions(self) -> VectorTable:
+        """Return the same table with vectors of zeros, such as those of blank texts, among its bad rows."""
+        return VectorTable(self.source, self.vector_columns, self.bad_rows, needs_directions=True)
 
     def blocks(self) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield the number of the first row of each block, and its vectors; skipped rows are NaN."""
@@ -165,7 +178,8 @@ class VectorTable:
 
     def with_rows(self, rows: pa.Table, *, name: str | None = None) -> VectorTable:
         """Return a table in memory with the same columns and other rows, such as a sample of its rows."""
-        return VectorTable(Memory(rows, rows, name or self.name), self.vector_columns, self.bad_rows)
+        source = Memory(rows, rows, name or self.name)
+        return VectorTable(source, self.vector_columns, self.bad_rows, needs_directions=self.needs_directions)
 
     def may_hold_labels(self, name: str) -> bool:
         """Return whether a column can be labels: texts, booleans or numbers that are not part of the vectors."""
@@ -226,7 +240,7 @@ class VectorTable:
 
         Parameters are those of :meth:`rows`.
         """
-        columns = [read_labels(self, name) for name in labels]
+        columns = [read_labels(self, name, classes=classes) for name in labels]
         labelled = np.logical_and.reduce([has_label for _, has_label in columns])
         X, usable, background = self._labelled_vectors(labelled)
         places = np.flatnonzero(labelled & usable)
@@ -256,8 +270,7 @@ class VectorTable:
                 background=background,
             )
             rows = sort_classes(rows, ordered_values(self.schema, name, self.column(name)))
-            if not rows.class_names:
-                warn_of_missing_codes(rows.y, f"{self.name}, column '{name}'")
+            warn_of_codes(values[places], f"{self.name}, column '{name}'")
             rows = replace(rows, dropped=dropped, encoder=self.encoder, table=self.name, n_in_table=len(self))
             sets.append(rows)
         return tuple(sets)
@@ -311,8 +324,8 @@ def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_r
         default it is detected: the only column of lists of numbers, or the only run of numbered columns in the order of
         their numbers. If there are several candidates, an error is raised.
     bad_rows : {"error", "skip"}, default="error"
-        Whether a missing, non-finite or differently sized vector is an error. Skipped rows stay in the table
-        without a vector: they are not used for fitting, and get no score.
+        Whether a missing, non-finite or differently sized vector is an error, and where a direction is needed, a vector
+        of zeros. Skipped rows stay in the table without a vector: they are not used for fitting, and get no score.
 
     Returns
     -------
@@ -346,20 +359,45 @@ class SpreadSample:
         return np.concatenate(self._parts)
 
 
-def read_labels(table: VectorTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the labels of a column as numbers or texts, and which rows have one."""
+def read_labels(table: VectorTable, name: str, *, classes: bool = False) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return the labels of a column as numbers or texts, and which rows have one.
+
+    With `classes`, signs such as - and ? are classes, also next to two others.
+    """
     column = named_classes(table.schema, name, table.column(name))
     kind = _kind_of_labels(column.type)
     if kind == "numbers":
         numbers = np.array([np.nan if value is None else float(value) for value in column.to_pylist()])
         return numbers, np.isfinite(numbers)
     if kind == "texts":
-        names = np.array(["" if value is None else str(value).strip() for value in column.to_pylist()], dtype=object)
-        return names, np.array([not is_no_label(text) for text in names], dtype=bool)
+        cells = [category(None if value is None else str(value)) for value in column.to_pylist()]
+        unknown = set() if classes else signs_of_no_label(set(cells) - {None})
+        has_label = np.array([cell is not None and cell not in unknown for cell in cells], dtype=bool)
+        return np.array(["" if cell is None else cell for cell in cells], dtype=object), has_label
     raise LabelError(
         f"{table.name}: the column '{name}' holds {column.type}; labels are texts or numbers. Make a column such as "
         "the year."
     )
+
+
+def signs_of_no_label(labels: Collection[str]) -> set[str]:
+    """Return the labels that mark a missing one, as in columns of numbers: a dash, a dot or a question mark.
+
+    They do so only next to two other labels, and a dash does not next to a plus sign.
+
+    >>> signs_of_no_label({"yes", "no", "-"}), signs_of_no_label({"+", "-"})
+    ({'-'}, set())
+    """
+    signs = {label for label in labels if label in _NO_LABEL}
+    return signs if len(labels) - len(signs) > 1 and "+" not in labels else set()
+
+
+def warn_of_codes(labels: NDArray[Any], source: str) -> None:
+    """Warn of labels such as -99, which often mark a missing answer, among other numbers or among texts."""
+    if labels.dtype == object:
+        warn_of_codes_among_texts(Counter(labels.tolist()), source)
+    else:
+        warn_of_missing_codes(labels, source)
 
 
 def _kind_of_labels(dtype: pa.DataType) -> str | None:
@@ -391,7 +429,10 @@ def check_not_scores(where: str, name: str, counts: Mapping[str, int]) -> None:
 
     `counts` are the number of rows of each label.
     """
-    others = [text for text in counts if _NUMBER.fullmatch(text) is None]
+    if counts and all(_NUMBER.fullmatch(text) or _THOUSANDS.fullmatch(text) for text in counts):
+        others = []
+    else:
+        others = [text for text in counts if _NUMBER.fullmatch(text) is None]
     if not others and any(mark in text for text in counts for mark in ".,"):
         raise LabelError(
             f"{where}: the labels in the column '{name}' may be decimal numbers or thousands ({name_some(counts)}). "

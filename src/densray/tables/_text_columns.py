@@ -10,7 +10,7 @@ from densray.tables._arrow import arrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_POINT_NUMBER, _LIST_NUMBER = "[-+0-9.eE]+", r"[-+]?([0-9]*,)?[0-9]+([eE][-+]?[0-9]+)?"
+_POINT_NUMBER, _LIST_NUMBER = "[-+.eE]*[0-9][-+0-9.eE]*", r"[-+]?([0-9]*,)?[0-9]+([eE][-+]?[0-9]+)?"
 _COMMA_IN_LIST = r"[-+]?[0-9]*,[0-9]+([eE][-+]?[0-9]+)?"
 _THOUSANDS_IN_LIST = r"[-+]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+"
 

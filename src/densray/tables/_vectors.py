@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import category
 from densray._conversions import NUMBERED
 from densray.errors import Advice, Argument, RowError, TableError, name_some, shorten
 from densray.tables._arrow import arrow
@@ -71,7 +72,7 @@ def ordered_values(schema: pa.Schema, name: str, column: Any) -> list[str]:
     if not column.type.ordered and not enum:
         return []
     chunks = getattr(column, "chunks", [column])
-    return [str(value).strip() for value in chunks[0].dictionary.to_pylist()] if chunks else []
+    return [str(category(str(value))) for value in chunks[0].dictionary.to_pylist()] if chunks else []
 
 
 def _class_names(schema: pa.Schema, name: str) -> list[str] | None:
@@ -220,8 +221,12 @@ def find_vectors(source: Source, vectors: str | Sequence[str] | None) -> VectorC
     if len(candidates) > 1:
         raise TableError(
             f"{source.name} has {len(candidates)} candidates for the vectors: {described}. Name the column to use, or "
-            "the common prefix of numbered columns."
+            "the common prefix of numbered columns: ",
+            Argument("vectors", ...),
+            ".",
         )
+    for candidate in candidates:
+        _refuse_shortened(source, candidate.names[0])
     if not candidates:
         raise TableError(
             f"{source.name} has no column of vectors. Its columns are {show_columns(source.schema)}. A column of lists "
@@ -354,6 +359,18 @@ def _usual_cell(cells: pa.RecordBatch | None, name: str, pattern: str) -> str:
     return matching[0] if 2 * len(matching) > len(texts) else ""
 
 
+def _refuse_shortened(source: Source, name: str) -> None:
+    """Raise for a column of texts such as ``[0.1 0.2 ... 0.9]``, as numpy writes more than 1,000 numbers."""
+    cells = source.head([name]) if _is_text(source.schema.field(name).type) else None
+    for row, cell in enumerate([] if cells is None else cells.column(0).to_pylist(), start=1):
+        if cell and re.match(_LIST_TEXT, cell) and re.search(r"[\s,](\.\.\.|…)[\s,]", cell):
+            raise TableError(
+                f"{source.name}, row {row:,}: the vector in the column '{name}' was shortened ('...') when it was "
+                "written, as numpy does with more than 1,000 numbers. The others are lost. Write the vectors again: to "
+                "parquet, or as lists (vector.tolist())."
+            )
+
+
 def _first_item(cell: Any) -> Any:
     while isinstance(cell, list):
         cell = cell[0] if cell else ""
@@ -374,6 +391,7 @@ def _named_vectors(source: Source, vectors: str | Sequence[str]) -> VectorColumn
     if vectors in schema.names:
         dtype = schema.field(vectors).type
         if not holds_vectors(dtype):
+            _refuse_shortened(source, vectors)
             raise TableError(f"{where}: the column '{vectors}' holds {dtype}. A column of lists of numbers is needed.")
         return VectorColumns((vectors,), dtype)
     numbered = [(int(m[2]), name) for name in schema.names if (m := NUMBERED.fullmatch(name)) and m[1] == vectors]
@@ -433,7 +451,7 @@ def check_columns(schema: pa.Schema, names: Sequence[str], where: str) -> None:
 def bad_row_error(
     columns: VectorColumns, batch: pa.RecordBatch, row: int, number: int, width: int, where: str
 ) -> Exception:
-    """Return the error for an unusable vector: missing, of another length, or not finite."""
+    """Return the error for an unusable vector: missing, of another length, not finite, or zero."""
     at = f"{where}, row {number + 1:,}"
     remedy = Advice(" Leave the row out, or pass ", Argument("bad_rows", "skip"), ".")
     if columns.in_lists:
@@ -442,6 +460,8 @@ def bad_row_error(
             return RowError(f"{at}: the vector is missing.", remedy)
         if len(cell) != width:
             return RowError(f"{at}: the vector has {len(cell)} numbers, and the first one has {width}.", remedy)
+    if columns.matrix(batch.slice(row, 1), width)[1][0]:
+        return RowError(f"{at}: the vector is zero, as for a blank text, and has no direction.", remedy)
     return RowError(f"{at}: the vector has a number that is missing, infinite or not a number.", remedy)
 
 
