@@ -230,3 +230,12 @@ def test_intervals_over_few_unequal_groups_contain_their_estimate(seed):
     result = compare_layers(states, y, groups=groups, methods=["ridge", "mean-difference"], n_permutations=9)
     for score in (*result.scores, *result.chosen):
         assert score.interval.low <= score.auc <= score.interval.high
+
+
+def test_the_verdict_claims_nothing_beyond_chance():
+    options = {"methods": ["mean-difference"], "standardize": False, "n_permutations": 9}
+    states, y, groups = planted([0.0, 0.0], seed=3)
+    result = compare_layers(states, y, groups=groups, **options)
+    assert result.summary.startswith("Not detected beyond chance: mean-difference, the best method, has AUC ")
+    states, y, groups = planted([0.0, 3.0], seed=3)
+    assert compare_layers(states, y, groups=groups, **options).summary.startswith("Detected by mean-difference")

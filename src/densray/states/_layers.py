@@ -158,7 +158,10 @@ class LayerComparison(Result):
         if self.chosen:
             best = max(self.chosen, key=lambda each: each.auc)
             estimate = show_estimate(best.auc, best.interval.low, best.interval.high, 2)
-            parts = [f"Detected by {best.method} with AUC {estimate} at the layer chosen inside the folds."]
+            place = "at the layer chosen inside the folds"
+            if best.interval.low <= _CHANCE:
+                return f"Not detected beyond chance: {best.method}, the best method, has AUC {estimate} {place}."
+            parts = [f"Detected by {best.method} with AUC {estimate} {place}."]
         if self._early:
             parts.append(
                 "Readable after the first block already, which may be a surface feature. The controls of densray model "
