@@ -16,6 +16,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from densray import Rows  # noqa: E402
 from densray.errors import LabelError, MissingCodeWarning, TableError, VectorError  # noqa: E402
+from densray.rows import order_classes  # noqa: E402
 from densray.tables import LabelledTable, open_table  # noqa: E402
 
 N, WIDTH = 40, 5
@@ -338,6 +339,8 @@ def test_composed_and_decomposed_letters_make_one_class_and_one_group(kind, tmp_
     for rows in (table.rows("party", groups="author"), block_by_block):
         assert rows.class_names == ("dürr", "grün")
         assert rows.n_groups == N // 4
+        typed = tuple(unicodedata.normalize("NFD", name) for name in ("grün", "dürr"))
+        assert order_classes(rows, typed).class_names == ("grün", "dürr")
     assert table.column("author").to_pylist() == authors, "the column itself is unchanged"
 
 

@@ -7,6 +7,7 @@ model. All methods start from them.
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -602,9 +603,12 @@ def order_classes(labelled: Any, ends: tuple[str, str] | None) -> Any:
     Unnamed classes and scores stay as they are. Names of other classes are an error: they would rename a class.
     """
     names = labelled.class_names
-    if ends is None or len(names) != 2 or tuple(ends) == names:
+    if ends is None or len(names) != 2:
         return labelled
-    if tuple(ends) != names[::-1]:
+    composed, wanted = ([unicodedata.normalize("NFC", str(name)) for name in pair] for pair in (names, ends))
+    if wanted == composed:
+        return labelled
+    if wanted != composed[::-1]:
         raise LabelError(
             f"the ends are named '{ends[0]}' and '{ends[1]}', and the classes are '{names[0]}' and '{names[1]}'. Name "
             "these two, the low end first, or leave the names out."

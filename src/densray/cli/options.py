@@ -151,8 +151,6 @@ class LexiconOptions:
     @property
     def ends(self) -> tuple[str, str] | None:
         """Names of the low and the high end, if given."""
-        from densray._arrays import category
-
         if self.label_names is None:
             return None
         names = split_names(self.label_names)
@@ -163,7 +161,7 @@ class LexiconOptions:
                 f"--label-names {self.label_names} has {len(names)} names; the low and the high end have one each, "
                 "separated by a comma: --label-names poor,rich."
             )
-        return category(names[0]), category(names[1])
+        return names[0], names[1]
 
     def load(self, lexicon: str | None) -> Lexicon:
         """Return the lexicon of that name or file, or that of the two lists."""

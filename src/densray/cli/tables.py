@@ -546,7 +546,6 @@ def erase_table(
 @contextmanager
 def _one_warning_of_zeros(table: VectorTable) -> Iterator[None]:
     """Warn once of vectors of zeros, and not in each of the many fits to parts of the rows."""
-    from densray._threads import ignored_warnings
     from densray.tables import is_large
 
     whole = not table.needs_directions and not is_large(table)  # a zero in a large table is an error
@@ -559,7 +558,8 @@ def _one_warning_of_zeros(table: VectorTable) -> Iterator[None]:
             RuntimeWarning,
             stacklevel=3,
         )
-    with ignored_warnings(RuntimeWarning, ".* are zero vectors"):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* are zero vectors", RuntimeWarning)
         yield
 
 
