@@ -239,3 +239,22 @@ def test_the_verdict_claims_nothing_beyond_chance():
     assert result.summary.startswith("Not detected beyond chance: mean-difference, the best method, has AUC ")
     states, y, groups = planted([0.0, 3.0], seed=3)
     assert compare_layers(states, y, groups=groups, **options).summary.startswith("Detected by mean-difference")
+
+
+def test_texts_from_templates_without_groups_are_reported():
+    rng = np.random.default_rng(0)
+    words, places = [f"word{number}" for number in range(12)], ["the garden", "a house", "this street"]
+    texts = [f"{word} is in {place}." for word in words for place in places]
+    codes = rng.normal(size=(12, 24))
+    X = np.repeat(codes, 3, axis=0) + 0.1 * rng.normal(size=(36, 24))
+    y = np.repeat(rng.permutation([1] * 6 + [-1] * 6), 3)  # labels of words, drawn at random
+    options = {"methods": ["mean-difference"], "n_permutations": 9}
+    states = States.of_arrays([X, X], texts)
+    alone = compare_layers(states, y, **options)
+    assert alone.chosen[0].auc > 0.9  # no concept, only words that are seen again
+    assert "36 of 36 texts come from templates and are held out separately" in alone.summary
+    grouped = compare_layers(states, y, groups=np.repeat(words, 3), **options)
+    assert grouped.n_templated == 0
+    assert "templates" not in grouped.summary
+    pairs, y, _ = planted([0.0, 3.0])
+    assert compare_layers(pairs, y, groups="none", **options).n_templated == 0

@@ -372,7 +372,22 @@ def _links_to_first(first: NDArray[np.intp]) -> list[tuple[int, int]]:
 
 
 def _twins(texts: Sequence[str], labels: NDArray[Any]) -> list[tuple[int, int]]:
-    """Return the pairs of rows with different labels whose texts become equal, and unique, without one word.
+    """Return the pairs of rows with different labels whose texts become equal, and unique, without one word."""
+    patterns = _rows_by_pattern(texts)
+    return [(rows[0], rows[1]) for rows in patterns if len(rows) == 2 and labels[rows[0]] != labels[rows[1]]]
+
+
+def count_templated(texts: Sequence[str]) -> int:
+    """Return the number of texts that differ from two or more others in the same word only, as filled templates do.
+
+    >>> count_templated(["The cook is in.", "The nurse is in.", "The judge is in.", "The judge is out."])
+    3
+    """
+    return len({row for rows in _rows_by_pattern(texts) if len({texts[row] for row in rows}) > 2 for row in rows})
+
+
+def _rows_by_pattern(texts: Sequence[str]) -> list[list[int]]:
+    """Return the rows whose texts are equal without the word at one place, for every such pattern.
 
     A text without one word is identified by a sum of the hashes of its other words and their positions: a text of n
     words has n such sums, while comparing the texts themselves would take n² words.
@@ -385,7 +400,7 @@ def _twins(texts: Sequence[str], labels: NDArray[Any]) -> list[tuple[int, int]]:
             whole = sum(hashes)
             for place, value in enumerate(hashes):
                 patterns.setdefault((len(words), place, whole - value), []).append(row)
-    return [(rows[0], rows[1]) for rows in patterns.values() if len(rows) == 2 and labels[rows[0]] != labels[rows[1]]]
+    return list(patterns.values())
 
 
 def first_of_group(links: Sequence[Sequence[int]], count: int) -> NDArray[np.int64]:

@@ -94,7 +94,12 @@ class InterventionResult(Result):
         parts = [line for kind in ("linear", "MLP") if (line := self._probe_line(kind))]
         parts = parts or ["probes not fitted"]
         measures = {row.measure: row for row in self.rows_found}
-        for name, said in (("stereotype, rank correlation", "rank correlation"), ("level", "level")):
+        told = (
+            ("stereotype, rank correlation", "rank correlation"),
+            ("stereotype, slope", "slope"),
+            ("level", "level"),
+        )
+        for name, said in told:
             if row := measures.get(name):
                 parts.append(f"{said} {show_number(row.before, 2)} → {show_number(row.after, 2)}")
         if row := measures.get("definitional prompts, correct answers"):

@@ -14,7 +14,7 @@ from densray._threads import map_parallel
 from densray.axes import Agreement, Axis, degrees_between, measure_agreement
 from densray.errors import Advice, Argument, DensRayError, TaskError, shorten
 from densray.folds import draw_folds
-from densray.groups import GroupProposal, check_named_groups
+from densray.groups import GroupProposal, check_named_groups, count_templated
 from densray.metrics import Interval, auc
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_estimate
@@ -25,6 +25,8 @@ from densray.statistics import is_linear_in_labels, p_value, refit
 
 DEFAULT_METHODS = ("ridge", "mean-difference", "densray-unit")
 _CHANCE = 0.5
+#: Share of texts from templates from which on the verdict asks for groups.
+_TEMPLATED_SHARE = 0.1
 #: A control detects a concept as well as the model if its AUC is at most this much lower.
 _AS_WELL = 0.05
 #: Why some texts share a group that nobody gave.
@@ -131,6 +133,8 @@ class LayerComparison(Result):
         no axis could be fitted.
     axes : mapping of (int, str) to array
         The axis of all texts, of unit length.
+    n_templated : int
+        If no groups are given: number of texts that differ from two or more others in the same word only.
     proposal : GroupProposal or None
         Texts that should be held out together but were not.
     controls : tuple of LayerControl
@@ -149,6 +153,7 @@ class LayerComparison(Result):
     held_out_ranks: Mapping[tuple[int, str], NDArray[np.float64]] = field(repr=False, metadata={"report": False})
     axes: Mapping[tuple[int, str], NDArray[np.float64]] = field(repr=False, metadata={"report": False})
     proposal: GroupProposal | None = None
+    n_templated: int = 0
     controls: tuple[LayerControl, ...] = ()
 
     @property
@@ -162,6 +167,11 @@ class LayerComparison(Result):
             if best.interval.low <= _CHANCE:
                 return f"Not detected beyond chance: {best.method}, the best method, has AUC {estimate} {place}."
             parts = [f"Detected by {best.method} with AUC {estimate} {place}."]
+        if self.n_templated:
+            parts.append(
+                f"{self.n_templated:,} of {self.n_texts:,} texts come from templates and are held out separately, so "
+                "the AUC may come from words that occur in several texts. Give groups, such as these words."
+            )
         if self._early:
             parts.append(
                 "Readable after the first block already, which may be a surface feature. The controls of densray model "
@@ -422,6 +432,7 @@ def compare_layers(
         n_folds=n_folds,
         grouped=grouped,
         proposal=rows.proposal,
+        n_templated=_templated(states, grouped, groups),
         ends=_ends(rows),
         held_out_ranks={job: fitted.ranks for job, fitted in fits.items() if fitted.axis is not None},
         axes={job: fitted.axis.direction for job, fitted in fits.items() if fitted.axis is not None},
@@ -431,6 +442,14 @@ def compare_layers(
             method=", ".join(methods),
         ),
     )
+
+
+def _templated(states: States, grouped: str, groups: Sequence[Any] | str | None) -> int:
+    """Return the number of texts from templates if groups could only be proposed; 0 if they are few."""
+    if grouped == "as given" or (isinstance(groups, str) and groups == "none"):
+        return 0
+    count = count_templated([str(text) for text in states.texts])
+    return count if count >= _TEMPLATED_SHARE * len(states) else 0
 
 
 def _grouped_rows(
