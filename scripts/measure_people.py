@@ -1299,12 +1299,8 @@ def claims_shown(numbers: Record) -> str:
                       f"{len(ours)} norms {two(float(np.median(theirs)))}")  # fmt: skip
             word = "all above 0.3" if min(ours) > 0.3 else "in part"
             rows.append(["van Paridon & Thompson 2021: penalised regression predicts norms", word, figure])
-    lines = ["| claim | | our figure |", "| --- | --- | --- |"]
-    previous = ""
-    for claim, word, figure in rows:
-        lines.append(f"| {'' if claim == previous else claim} | {word} | {figure} |")
-        previous = claim
-    return "\n".join(lines)
+    lines = ["| claim | result | our figure |", "| --- | --- | --- |"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def verdict_shown(numbers: Record) -> str:

@@ -37,6 +37,8 @@ SOURCES = (
     "benchmarks/error_bars_elsewhere.py",
 )
 SPEED = ROOT / "benchmarks" / "RESULTS.md"  # what `python -m benchmarks NAME --write` appends to
+_NEGATIVE = re.compile(r"(?<![^\s(\[…±*])-(?=[\d.])")  # the hyphen of a negative number
+_CODE = re.compile(r"(`[^`]*`)")
 MARKED = re.compile(r"(?<=<!-- results: )([\w-]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -54,7 +56,18 @@ def tables() -> dict[str, str]:
         found = [runpy.run_path(str(ROOT / source))["tables"]() for source in SOURCES]
     finally:
         del sys.path[:2]
-    return {name: table for one in found for name, table in one.items()} | {"plan": plan(), "clicks": clicks()}
+    known = {name: table for one in found for name, table in one.items()} | {"plan": plan(), "clicks": clicks()}
+    return {name: with_minus_signs(table) for name, table in known.items()}
+
+
+def with_minus_signs(table: str) -> str:
+    """Return a table whose negative numbers have a minus sign instead of a hyphen, except in code.
+
+    >>> with_minus_signs("| `--at -1` | -0.2 (-0.3 to +0.1) | 1e-5 | ---: |")
+    '| `--at -1` | −0.2 (−0.3 to +0.1) | 1e-5 | ---: |'
+    """
+    parts = _CODE.split(table)
+    return "".join(part if place % 2 else _NEGATIVE.sub("−", part) for place, part in enumerate(parts))
 
 
 def speed(what: str, machine: str = "") -> tuple[str, str]:
