@@ -855,7 +855,7 @@ def published(records: Sequence[Record], people: Path | None) -> list[Record]:
 def draw(numbers: Record) -> None:
     """Draw the agreement of every scale by kind, next to the ceiling of its raters."""
     from densray.figures._narrow import save_both
-    from densray.figures._style import BLUE, GREEN, GREY, VERMILLION, altair, styled, values
+    from densray.figures._style import BLUE, GREEN, GREY, VERMILLION, altair, dashed_lines, styled, values
 
     alt = altair()
     shown = {"mean-difference": "seed words", "ten ratings and seeds": "seed words and ten ratings",
@@ -874,7 +874,8 @@ def draw(numbers: Record) -> None:
             ceilings.append({"kind": label, "r": float(np.sqrt(record["reliability"]))})
     order = sorted({point["kind"] for point in points}, key=lambda kind: ("(Grand)" not in kind, kind))
     y = alt.Y("kind:N", sort=order, title=None, axis=alt.Axis(labelLimit=260))
-    x = alt.X("r:Q", title="correlation with people", scale=alt.Scale(domain=[-0.5, 1.0]))
+    scale, axis = alt.Scale(domain=[-0.5, 1.0]), alt.Axis(values=[-0.5, 0.0, 0.5, 1.0])
+    x = alt.X("r:Q", title="correlation with people", scale=scale, axis=axis)
     looks = {
         "color": alt.Color("axis:N", title="axis from", scale=alt.Scale(domain=list(shown.values()),
                            range=[BLUE, VERMILLION, GREEN]), legend=alt.Legend(orient="top")),
@@ -884,7 +885,8 @@ def draw(numbers: Record) -> None:
     }  # fmt: skip
     dots = alt.Chart(values(points)).mark_point(filled=True, size=34, opacity=0.7)
     ticks = alt.Chart(values(ceilings)).mark_tick(color=GREY, thickness=2, size=22)
-    chart = alt.layer(ticks.encode(x=x, y=y), dots.encode(x=x, y=y, **looks, tooltip=["scale:N", "r:Q"]))
+    zero = dashed_lines({"x": 0.0})
+    chart = alt.layer(*zero, ticks.encode(x=x, y=y), dots.encode(x=x, y=y, **looks, tooltip=["scale:N", "r:Q"]))
     said = "Agreement of axes with people in GloVe 6B, one mark per scale; grey: the highest correlation to expect"
     save_both(styled(chart.properties(width=520, height=420), alt=said), FIGURE)
 

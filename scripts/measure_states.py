@@ -489,7 +489,7 @@ def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mea
             title = alt.Title(f"{TITLES[name]}, {model}", fontSize=13, fontWeight="bold")
             panels.append(chart.properties(width=300, height=180, title=title))
     said = f"AUC by layer for {', '.join(methods)} on four sets in {MODELS[0]} and {MODELS[1]}"
-    whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared")
+    whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared", y="shared")
     save_both(styled(whole, alt=said), DOCS / "states_layers.svg")
 
 

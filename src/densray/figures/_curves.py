@@ -102,7 +102,7 @@ def score_histogram(
         legend = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=300)
         lower = _bars(_count_bins(groups, edges), nouns[1], across, bottom - _LOWER, bottom)
         layers.append(lower.encode(color=alt.Color("group:N", scale=colors, legend=legend)))
-    layers += dashed_lines({} if neutral is None else {"x": neutral})
+    layers += dashed_lines({} if neutral is None else {"x": neutral}, color=ink())  # not the grey of the bars
     layers += _pointers(marks, domain, bottom)
     description = f"Histogram of {axis}: {words.size:,} {nouns[0]}" + "".join(
         f", {len(each):,} {name}" for name, each in groups.items()

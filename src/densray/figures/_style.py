@@ -290,10 +290,10 @@ def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[An
     return marks
 
 
-def dashed_lines(places: Mapping[str, float]) -> list[Any]:
+def dashed_lines(places: Mapping[str, float], *, color: Any = GREY) -> list[Any]:
     """Return a dashed line across the chart at a value of each channel, such as ``{"x": 0}``."""
     alt = altair()
-    line = alt.Chart(values([{}])).mark_rule(color=GREY, strokeDash=[4, 4], clip=True)
+    line = alt.Chart(values([{}])).mark_rule(color=color, strokeDash=[4, 4], clip=True)
     return [line.encode(**{channel: alt.datum(place)}) for channel, place in places.items()]
 
 
