@@ -55,7 +55,7 @@ class TestTheMap:
         assert not page.error
         found = whole_map(page)
         assert found["words"] == list(load_space("googlenews-26k").words)
-        assert [axis["title"] for axis in found["axes"]] == ["", "gender"]
+        assert [axis["name"] for axis in found["axes"]] == ["good – bad", "gender"]
         assert "horrible" in found["axes"][0]["low"]
         assert "mother" in found["axes"][1]["low"]
         assert found["colors"] is None

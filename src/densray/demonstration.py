@@ -153,7 +153,10 @@ def _analogies(space: WordSpace) -> Part:
         rows.append(row)
     columns_shown: list[Column | str] = ["category", "pairs"]
     for column, heading in zip(columns, ("IntCos", "IntCos complement", "LRCos"), strict=True):
-        columns_shown += [Column(column, heading, decimals=2), Column(f"{column} paper", f"{heading}, paper", decimals=2)]
+        columns_shown += [
+            Column(column, heading, decimals=2),
+            Column(f"{column} paper", f"{heading}, paper", decimals=2),
+        ]
     section = Section(
         "Set-based analogies, compared with the paper",
         "Each pair is left out in turn and answered from the others; share of correct first answers.",

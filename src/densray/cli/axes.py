@@ -286,7 +286,8 @@ def induce(
             f"saves them.",
             quiet=answer.quiet,
         )
-    write_report(report, "Induced lexicon", induced, _figures_of_induction, overwrite=overwrite, quiet=answer.quiet)
+    title = f"Induced lexicon: “{induced.axis.concept}” in {induced.space.name}"
+    write_report(report, title, induced, _figures_of_induction, overwrite=overwrite, quiet=answer.quiet)
     _show_written(induced, path, answer)
 
 

@@ -171,10 +171,10 @@ class WordMap {
 
   // Writes the texts around the plot.
   write() {
-    const named = this.axes.map(axis => axis.title || axis.name)
+    const named = this.axes.map(axis => axis.name)
     for (const [place, axis] of [[".across", this.axes[0]], [".up", this.axes[1]]]) {
       this.one(`${place} .low`).textContent = `← ${axis.low}`
-      this.one(`${place} .name`).textContent = axis.title
+      this.one(`${place} .name`).textContent = axis.name
       this.one(`${place} .high`).textContent = `${axis.high} →`
     }
     const color = this.axes[2]
@@ -370,7 +370,7 @@ class WordMap {
       pen.textAlign = px === null ? "left" : "center"
       pen.fillText(text, px === null ? 3 : px, px === null ? py - 3 : this.height - 4)
     }
-    for (const [value, text] of ticks(x, this.width / 110)) {
+    for (const [value, text] of ticks(x, Math.max(4, this.width / 110))) {
       const px = this.across(value)
       if (px > TICK_SPACE[0] + 15 && px < this.width - 15) line(text, px, null)
     }

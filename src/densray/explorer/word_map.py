@@ -26,17 +26,13 @@ _COLOR_ENDS = (2, 98)
 
 @dataclass(frozen=True)
 class MapAxis:
-    """One axis of the map: its name, the meaning of its ends, and the score and the rank of every word.
-
-    The title is written along the axis. An axis without a name of its own has an empty title.
-    """
+    """One axis of the map: its name, the meaning of its ends, and the score and the rank of every word."""
 
     name: str
     low: str
     high: str
     scores: NDArray[Any]
     ranks: NDArray[Any]
-    title: str = ""
 
 
 def pack_words(words: Sequence[str]) -> NDArray[np.uint8]:
@@ -80,7 +76,7 @@ def pack_map(
             raise TaskError(f"word {location} is to be marked; the map has words 0 to {count - 1:,}.")
     header = {
         "count": count,
-        "axes": [{"name": axis.name, "title": axis.title, "low": axis.low, "high": axis.high} for axis in axes],
+        "axes": [{"name": axis.name, "low": axis.low, "high": axis.high} for axis in axes],
         "colors": None if color is None else np.percentile(color.scores, _COLOR_ENDS).tolist(),
         "marked": list(marked),
         "can_add": can_add,

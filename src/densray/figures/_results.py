@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
+from densray.figures._labels import Line
 from densray.figures._scatter import Coordinate, few_ticks, padded_domain, word_scatter
 from densray.figures._style import (
     ACROSS,
@@ -152,8 +153,11 @@ def anchor_scatter(
     rows = checked_rows(rows, "word", "space", first, second)
     domain = padded_domain([row[anchor] for row in rows for anchor in anchors])
     x, y = (Coordinate(anchor, f"cosine to “{anchor}”", domain) for anchor in anchors)
+    equal = ((domain[0], domain[0]), (domain[1], domain[1]))
     panels = [
-        (equality_line(domain) + _sided_scatter(part, places, anchors, x=x, y=y)).properties(title=f"{space} space")
+        (equality_line(domain) + _sided_scatter(part, places, anchors, x=x, y=y, border=equal)).properties(
+            title=f"{space} space"
+        )
         for space, part, places in _by_space(rows, anchors, n_labels)
     ]
     description = f"Words by their cosines to {first} and {second}, one panel per space"
@@ -181,12 +185,13 @@ def difference_panels(
     far = 1.08 * max(abs(row[_NEARER]) for row in rows) or 1.0
     x = Coordinate(_NEARER, "difference of the cosines", (-far, far))
     y = Coordinate(_MEAN, "mean of the cosines", padded_domain([row[_MEAN] for row in rows]))
+    zero = ((0.0, y.domain[0]), (0.0, y.domain[1]))
     ends = written_ends((f"nearer to {first}", f"nearer to {second}"), "x")
     return {
         space: styled(
             altair().layer(
                 *dashed_lines({"x": 0.0}),
-                _sided_scatter(part, chosen, anchors, x=x, y=y, any_width=True, titled="y"),
+                _sided_scatter(part, chosen, anchors, x=x, y=y, border=zero, any_width=True, titled="y"),
                 *ends,
             ),
             alt=f"Words of the {space} space by how much nearer they are to {second} than to {first}",
@@ -225,10 +230,11 @@ def _sided_scatter(
     *,
     x: Coordinate,
     y: Coordinate,
+    border: Line,
     any_width: bool = False,
     titled: str = "xy",
 ) -> Any:
-    """Return words in the colour and shape of their side."""
+    """Return words in the colour and shape of their side; no label crosses the border between the sides."""
     alt = altair()
     place = {"orient": "bottom" if "x" in titled else "top", "direction": "horizontal", "titleOrient": "left"}
     legend = alt.Legend(title="at first nearer to", symbolOpacity=1, **place)
@@ -249,6 +255,7 @@ def _sided_scatter(
         encoding=look,
         any_width=any_width,
         titled=titled,
+        borders=[border],
     )
 
 

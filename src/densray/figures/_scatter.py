@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from densray.figures._labels import apart_when_wider, place_labels
+from densray.figures._labels import Line, place_labels
 from densray.figures._style import (
     ACROSS,
     DARK_VERMILLION,
@@ -26,9 +27,10 @@ from densray.report import CHART_NUMBER, Record
 
 _FONT_SIZE = 11
 #: Widths in pixels for which labels are placed in charts of any width; each applies up to the next. Other charts have
-#: labels for their own width, and for the first of these.
-WIDTHS = (230, 370, 590, 950, 1500)
+#: labels for their own width, and for a phone.
+WIDTHS = (230, 290, 370, 470, 590, 750, 950, 1200, 1500)
 _WIDEST = 2400
+_PHONE = (230, 370)
 
 Domain = tuple[float, float]
 #: By row number: the offsets from a point to its label and to the end of its leader line, one for each
@@ -69,6 +71,7 @@ def word_scatter(
     zoom: bool = False,
     any_width: bool = False,
     titled: str = "xy",
+    borders: Sequence[Line] = (),
 ) -> Any:
     """Return points, labels and leader lines as a layered chart.
 
@@ -92,11 +95,13 @@ def word_scatter(
         Whether the chart may be drawn at any width: labels are placed for several widths, and the chart picks one.
     titled
         Which of x and y have a title.
+    borders
+        Lines that no label crosses, each by two of its points: where one side means something else than the other.
     """
-    narrow = [WIDTHS[0]] if size[0] > WIDTHS[1] else []  # for a phone
-    widths = WIDTHS if any_width else (*narrow, size[0])
-    ends = (*WIDTHS[1:], _WIDEST) if any_width else (*(WIDTHS[1] for _ in narrow), size[0])
-    offsets = _offsets(records, x, y, list(zip(widths, ends, strict=True)), size[1], labelled, set(marked))
+    narrow = [_PHONE] if size[0] > _PHONE[1] else []
+    ranges = list(itertools.pairwise((*WIDTHS, _WIDEST))) if any_width else [*narrow, (size[0], size[0])]
+    widths = [width for width, _ in ranges]
+    offsets = _offsets(records, x, y, ranges, size[1], labelled, set(marked), borders)
     points = [{**record, ACROSS: record[x.key], UP: record[y.key], **offsets.get(number, {})}
               for number, record in enumerate(records)]  # fmt: skip
     for number in marked:
@@ -147,19 +152,23 @@ def _offsets(
     height: int,
     labelled: Sequence[int],
     bold: set[int],
+    borders: Sequence[Line],
 ) -> Offsets:
-    """Return the positions of the labels at each width; they do not overlap up to the second width of each pair."""
+    """Return the positions of the labels at each width; they fit up to the second width of each pair."""
     # bold letters and a ring need more room: about one letter in total
     words = [str(records[number]["word"]) + "n" * (number in bold) for number in labelled]
     offsets: Offsets = {}
     for place, (width, end) in enumerate(widths):
-        points = _pixels(records, x, y, (width, height))
+        points = _pixels([(record[x.key], record[y.key]) for record in records], x, y, (width, height))
         labels = place_labels(
-            words, points[list(labelled)], size=(width, height), font_size=_FONT_SIZE, obstacles=points
+            words,
+            points[list(labelled)],
+            size=(width, height),
+            font_size=_FONT_SIZE,
+            obstacles=points,
+            borders=[tuple(_pixels(border, x, y, (width, height)).tolist()) for border in borders],
+            stretch=end / width,
         )
-        if end > width and labels:
-            boxes, at = np.array([label.box for label in labels]), np.array([label.point for label in labels])
-            labels = [labels[number] for number in apart_when_wider(boxes, at, stretch=end / width)]
         for label in labels:
             ends = {"right": label.middle[0] - label.point[0], "down": label.middle[1] - label.point[1]}
             if label.leader is not None:
@@ -170,9 +179,9 @@ def _offsets(
     return offsets
 
 
-def _pixels(records: Sequence[Record], x: Coordinate, y: Coordinate, size: Domain) -> NDArray[np.float64]:
-    """Return the pixel positions of the records, from the top left of the chart."""
-    at = np.array([[record[x.key], record[y.key]] for record in records], dtype=np.float64)
+def _pixels(at: ArrayLike, x: Coordinate, y: Coordinate, size: Domain) -> NDArray[np.float64]:
+    """Return pixel positions, from the top left of the chart."""
+    at = np.asarray(at, dtype=np.float64)
     left, top = x.domain[0], y.domain[1]
     pixels: NDArray[np.float64] = (at - [left, top]) / [(x.domain[1] - left) / size[0], (y.domain[0] - top) / size[1]]
     return pixels

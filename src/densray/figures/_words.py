@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from densray.errors import DataError
+from densray.figures._labels import Line
 from densray.figures._scatter import Coordinate, few_ticks, padded_domain, word_scatter
 from densray.figures._style import (
     ACROSS,
@@ -62,6 +63,7 @@ def agreement_scatter(
         size=_SIZE,
         mark={"size": 14, "color": BLUE, "filled": True, "opacity": 0.45},
         any_width=any_width,
+        borders=[((domain[0], domain[0]), (domain[1], domain[1]))],
     )
     description = f"{len(rows):,} words by their scores of {methods[0]} (across) and {methods[1]} (up)"
     return styled(equality_line(domain) + scatter, title=title, alt=description, any_width=any_width)
@@ -275,6 +277,9 @@ def axis_scatter(
     first = [number for number, point in enumerate(points) if point["word"] in standing_out]
     outer = [number for number in _outermost(points) if points[number]["word"] not in standing_out]
     across, up = _coordinates(points, axes, titles)
+    middles = {
+        channel: neutral_scores[axis] for channel, axis in zip("xy", axes, strict=True) if axis in neutral_scores
+    }
     scatter = word_scatter(
         points,
         labelled=[*first, *outer[:n_labels]],
@@ -288,12 +293,15 @@ def axis_scatter(
         zoom=interactive,
         any_width=interactive,
         titled="".join(channel for channel, axis in zip("xy", axes, strict=True) if axis not in meanings),
+        borders=[_border(channel, at) for channel, at in middles.items()],
     )
-    middles = {
-        channel: neutral_scores[axis] for channel, axis in zip("xy", axes, strict=True) if axis in neutral_scores
-    }
     layers = [*dashed_lines(middles), scatter, *_meanings(meanings, axes, titles or axes)]
     return styled(altair().layer(*layers), title=title, alt=_in_words(points, axes, color), any_width=interactive)
+
+
+def _border(channel: str, at: float) -> Line:
+    """Return the line across the chart at a value of x or y."""
+    return ((at, 0.0), (at, 1.0)) if channel == "x" else ((0.0, at), (1.0, at))
 
 
 def _coordinates(

@@ -43,7 +43,7 @@ from densray.explorer.widgets import (
     write_setting,
 )
 from densray.explorer.word_map import MapAxis, known_locations, pack_map, pack_words, show_word_map
-from densray.explorer.words import file_stem, find_words, missing_word, name_of_lists, words_of_text
+from densray.explorer.words import file_stem, find_words, missing_word, words_of_text
 from densray.explorer.workbench import ShownAxis, Workbench
 from densray.figures import axis_scatter, to_bytes
 from densray.report import show_count, show_number
@@ -74,22 +74,17 @@ _UNSUPPORTED = "without webgl"
 
 @dataclass(frozen=True)
 class _Side:
-    """One of the axes of the map: its name, the axis, the meaning of its ends, and whether the user named it."""
+    """One of the axes of the map: its name, the axis, and the meaning of its ends."""
 
     name: str
     axis: ShownAxis
     low: str
     high: str
-    is_named: bool
-
-    @property
-    def title(self) -> str:
-        return self.name[:60] if self.is_named else ""
 
     def on_map(self) -> MapAxis:
         """Return the axis with the score and the rank of every word."""
         ranking = self.axis.ranking
-        return MapAxis(self.name[:60], self.low, self.high, ranking.scores.score, ranking.rank, title=self.title)
+        return MapAxis(self.name[:60], self.low, self.high, ranking.scores.score, ranking.rank)
 
 
 def show() -> None:
@@ -109,7 +104,7 @@ def show() -> None:
         axis_scatter,
         map_rows({side.name: side.axis.ranking for side in sides.values()}, few),
         axes=(sides["x"].name, sides["y"].name),
-        titles=(sides["x"].title, sides["y"].title),
+        titles=(sides["x"].name[:60], sides["y"].name[:60]),
         color=sides["color"].name if "color" in sides else None,
         ends={side.name: (side.low, side.high) for side in sides.values()},
         marked=marked,
@@ -238,8 +233,7 @@ def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Sid
                 ) from error
             raise LexiconError(f"there is no axis “{wanted.name[:60]}”: ", *error.args) from error
         low, high = (", ".join(word[:24] for word in words) for words in axis_ends(axis.rows))
-        is_named = wanted.source != "lists" or wanted.name != name_of_lists(wanted.high, wanted.low)
-        found[role] = _Side(wanted.name, axis, low, high, is_named)
+        found[role] = _Side(wanted.name, axis, low, high)
     return found
 
 
