@@ -27,11 +27,11 @@ sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
 #: The name of each picture of the explorer, the view it shows, its height, and its height on a phone.
 VIEWS = {
-    "axis": ("?words=nurse,wonderful", 1702, 1308),
-    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1250, 1010),
+    "axis": ("?words=nurse,wonderful", 1702, 1860),
+    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1275, 1030),
     "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1195, 1190),
-    "compare": ("compare?source=lexicon&lexicon=gender", 1580, 1040),
-    "remove": ("remove?source=lexicon&lexicon=gender", 1735, 1480),
+    "compare": ("compare?source=lexicon&lexicon=gender", 1580, 1480),
+    "remove": ("remove?source=lexicon&lexicon=gender", 1830, 2190),
     "analogies": ("analogies", 1290, 1230),
     "layers": ("layers?layer_methods=ridge,mean-difference", 1238, 1060),
 }
@@ -44,13 +44,13 @@ TABLE_VIEWS = {
 #: pixels wide; letters of a wider window would be too small there.
 WIDE, WIDE_SCALE = 1000, 1.4
 PHONE, PHONE_SCALE = 390, 2.0
-#: The views of the animation, the milliseconds each one is shown, and how far a phone scrolls, in pixels.
+#: The views of the animation, the milliseconds each one is shown, and how far a phone scrolls in turn, in pixels.
 SCENES = (
-    ("", 2500, 0),
-    ("?words=nurse,wonderful", 2500, 560),
-    ("map?mark=nurse+engineer&color=us-occupation-shares", 2500, 330),
-    ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 3000, 300),
-    ("remove?source=lexicon&lexicon=gender", 3000, 600),
+    ("", 2500, (560,)),
+    ("?words=nurse,wonderful", 2500, (560,)),
+    ("map?mark=nurse+engineer&color=us-occupation-shares", 2500, (330,)),
+    ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 3000, (300,)),
+    ("remove?source=lexicon&lexicon=gender", 3000, (1060, 1610)),
 )
 #: Windows of the animation, and its sizes in pixels: letters stay large on a narrow page.
 WINDOWS = {"": ((1130, 1100), (1000, 973)), "-narrow": ((PHONE, 800), (585, 1200))}
@@ -92,22 +92,23 @@ def take_animation() -> None:
     with explorer() as address, browser() as chrome:
         for scheme, suffix in SCHEMES.items():
             for layout, ((width, height), size) in WINDOWS.items():
-                frames = []
-                for view, _, scrolled in SCENES:
+                frames, durations = [], []
+                for view, shown, scrolls in SCENES:
                     scale = max(1.0, size[0] / width)
                     visitor = Visitor(chrome, address, width=width, height=height, scale=scale, scheme=scheme)
                     page = visitor.go(view).page
-                    if layout:
+                    for scrolled in scrolls if layout else (0,):
                         page.evaluate(_SCROLL, scrolled)
                         page.wait_for_timeout(300)
-                    picture = Image.open(io.BytesIO(page.screenshot()))
-                    frames.append(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS))
+                        picture = Image.open(io.BytesIO(page.screenshot()))
+                        frames.append(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS))
+                        durations.append(shown)
                     visitor.context.close()
                 frames[0].save(
                     IMAGES / f"explorer{suffix}{layout}.webp",
                     save_all=True,
                     append_images=frames[1:],
-                    duration=[shown for _, shown, _ in SCENES],
+                    duration=durations,
                     loop=TIMES_SHOWN,
                     quality=80,
                     method=6,

@@ -103,6 +103,7 @@ def test_a_label_goes_further_to_keep_points_clear():
 def test_a_label_that_would_hide_points_is_left_out():
     crowd = [(100.0 + x, 100.0 + y) for x in range(-120, 121, 8) for y in range(-80, 81, 8)]
     assert place_labels(["word"], [(100.0, 100.0)], size=(200, 200), obstacles=crowd) == []
+    assert len(place_labels(["word"], [(100.0, 100.0)], size=(200, 200), obstacles=crowd, requested=[0])) == 1
 
 
 def test_no_labels_and_no_obstacles_are_nothing():

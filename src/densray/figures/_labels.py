@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +66,7 @@ def place_labels(
     font_size: float = 11,
     obstacles: ArrayLike = (),
     borders: Sequence[Line] = (),
+    requested: Collection[int] = (),
     stretch: float = 1.0,
 ) -> list[Label]:
     """Return the labels that fit, in the order of `texts`.
@@ -91,6 +92,8 @@ def place_labels(
         Other points of the chart.
     borders
         Lines that separate points of different meaning.
+    requested
+        The numbers of labels that a reader asked for: they may hide obstacles if there is no other place.
     stretch
         Ratio of the largest width of the chart to `size`.
     """
@@ -106,11 +109,12 @@ def place_labels(
         free &= ~meeting(boxes, growth.swept(_around(np.delete(at, number, axis=0), radius=4.0))).any(axis=1)
         hidden = growth.swept(_around(marks, radius=_MARK))
         hidden = hidden[meeting(_hull(boxes), hidden)[0]]  # only nearby marks matter
-        free &= ~_passing(leaders[:, None], hidden).any(axis=1)
         if placed:
             free &= ~growth.conflicts(boxes, leaders, placed)
-        covered = meeting(boxes, hidden).sum(axis=1)
-        cost = np.where(free & (covered <= _MOST_COVERED), _FAR / _WORTH + covered, np.inf)
+        covered, crossed = meeting(boxes, hidden).sum(axis=1), _passing(leaders[:, None], hidden).sum(axis=1)
+        if number not in requested:
+            free &= (covered <= _MOST_COVERED) & (crossed == 0)
+        cost = np.where(free, _FAR / _WORTH + covered + crossed, np.inf)
         best = int(cost.argmin())  # ties go to the first, which is the nearest
         if np.isfinite(cost[best]):
             placed.append(_label(number, text, point, boxes[best]))

@@ -166,6 +166,7 @@ def _offsets(
             size=(width, height),
             font_size=_FONT_SIZE,
             obstacles=points,
+            requested=[place for place, number in enumerate(labelled) if number in bold],
             borders=[tuple(_pixels(border, x, y, (width, height)).tolist()) for border in borders],
             stretch=end / width,
         )
