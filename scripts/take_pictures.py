@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
 #: The name of each picture of the explorer, the view it shows, its height, and its height on a phone.
 VIEWS = {
-    "axis": ("?words=nurse,wonderful", 1702, 1860),
+    "axis": ("?words=nurse,wonderful", 1702, 2240),
     "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1275, 1030),
     "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1195, 1190),
     "compare": ("compare?source=lexicon&lexicon=gender", 1580, 1480),
@@ -50,7 +50,7 @@ SCENES = (
     ("?words=nurse,wonderful", 2500, (560,)),
     ("map?mark=nurse+engineer&color=us-occupation-shares", 2500, (330,)),
     ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 3000, (300,)),
-    ("remove?source=lexicon&lexicon=gender", 3000, (1060, 1610)),
+    ("remove?source=lexicon&lexicon=gender", 3000, (1000, 1550)),
 )
 #: Windows of the animation, and its sizes in pixels: letters stay large on a narrow page.
 WINDOWS = {"": ((1130, 1100), (1000, 973)), "-narrow": ((PHONE, 800), (585, 1200))}

@@ -370,7 +370,7 @@ class WordMap {
       pen.textAlign = px === null ? "left" : "center"
       pen.fillText(text, px === null ? 3 : px, px === null ? py - 3 : this.height - 4)
     }
-    for (const [value, text] of ticks(x, Math.max(4, this.width / 110))) {
+    for (const [value, text] of ticks(x, Math.max(5, this.width / 110))) {
       const px = this.across(value)
       if (px > TICK_SPACE[0] + 15 && px < this.width - 15) line(text, px, null)
     }
