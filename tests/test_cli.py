@@ -296,7 +296,7 @@ WRITTEN = re.compile(r"(?<![\w.])(?:([a-z][a-z_]*)=(?!=)|([a-z]+(?:_[a-z]+)+)\b)
 PYTHON_ALONE = {
     "anchors", "batch_size", "blocks", "center_labels", "cosine", "equalize", "estimator", "labels", "layer", "level",
     "model", "models", "n_train", "names", "normalize_differences", "other_lexicon", "positions", "precision", "rows",
-    "skip_first", "strictness", "vector_column", "vectors", "weights", "zeros",
+    "skip_first", "strictness", "topn", "vector_column", "vectors", "weights", "zeros",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from commands import last_of_each
 from densray.cli.entry import run
 from densray.cli.terminal import InterruptedRun, long_run
 from densray.journal import Run
@@ -113,7 +114,7 @@ def test_parts_are_for_the_same_command_and_passed_over_when_asked(
     monkeypatch.undo()
     monkeypatch.setenv("DENSRAY_JOURNAL", str(folder))
     for other in (["--random-state", "1"], ["--test-size", "0.5"], ["--fresh"], ["--limit", "9500"]):
-        assert run([*command, *other, "--json"]) == 0
+        assert run([*last_of_each([*command, *other]), "--json"]) == 0
         printed = capsys.readouterr()
         assert json.loads(printed.out)["provenance"]["parts_resumed"] == 0
         assert printed.err == ""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from commands import paths_of, run_for_json
+from commands import last_of_each, paths_of, run_for_json
 from densray.cli.entry import run
 from densray.states import (
     Continuations,
@@ -521,7 +521,7 @@ def test_a_removal_that_cannot_be_learned_leaves_one_line_and_no_file(
     said,
 ) -> None:
     monkeypatch.chdir(trained)
-    assert run([*arguments, "-o", str(tmp_path / "new.safetensors")]) == 2
+    assert run([*last_of_each(arguments), "-o", str(tmp_path / "new.safetensors")]) == 2
     shown = capsys.readouterr()
     assert said in shown.err
     assert (shown.err.count("\n"), shown.out) == (1, "")
@@ -584,7 +584,7 @@ def test_a_sweep_that_cannot_be_made_is_one_line(
 ) -> None:
     monkeypatch.chdir(trained)
     before = sorted(trained.iterdir())
-    assert run(list(arguments)) == 2
+    assert run(last_of_each(arguments)) == 2
     shown = capsys.readouterr()
     assert said in shown.err
     assert (shown.err.count("\n"), shown.out) == (1, "")
@@ -692,9 +692,10 @@ def test_words_of_a_side_may_be_a_list_or_a_file(
     told = run_for_json(capsys, *asked, "--high", "he,doctor", "--low", str(tmp_path / "low.txt"))
     (level,) = [row for row in told["evaluation"]["rows_found"] if row["measure"] == "level"]
     assert level["meaning"].startswith("mean of log p(he, doctor) / p(she, film)")
-    learned = run_for_json(capsys, *LEARN, "--layers", "1", "--high", "he,doctor", "--low", "she,film")
+    asked = last_of_each([*LEARN, "--layers", "1", "--high", "he,doctor", "--low", "she,film"])
+    learned = run_for_json(capsys, *asked)
     assert learned["evaluation"]["summary"].startswith("On unseen texts:")
-    assert run([*asked, "--high", "he,she", "--low", "she,film"]) == 2
+    assert run(last_of_each([*asked, "--high", "he,she"])) == 2
     assert "' she' and ' she' begin with the same token" in capsys.readouterr().err
 
 

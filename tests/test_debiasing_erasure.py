@@ -91,9 +91,11 @@ def test_rows_keep_their_precision_and_whole_numbers_become_double() -> None:
         assert erasure.apply(rows).dtype == expected
         assert erasure.apply(rows).tolist() == [[0, 1, 2, 3], [0, 5, 6, 7]]
     assert erasure.apply([[1, 2, 3, 4]]).tolist() == [[0, 2, 3, 4]]  # type: ignore[arg-type]
-    for wrong in (X[0], X[:, :3], X[None]):
+    for wrong in (X[:, :3], X[None]):
         with pytest.raises(VectorError, match=r"fitted on vectors of width 4"):
             erasure.apply(wrong)
+    with pytest.raises(VectorError, match=r"rows are needed. For one vector pass X.reshape\(1, -1\)"):
+        erasure.apply(X[0])
 
 
 def test_the_span_is_of_orthonormal_rows_and_counts_a_direction_once() -> None:

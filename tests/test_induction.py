@@ -166,7 +166,7 @@ def test_every_option_can_be_given_by_its_name_and_no_other() -> None:
     both = [induce(space, lexicon, options=options), induce(space, lexicon, normalize=False, folds=5, random_state=3)]
     assert both[0].to_polars().equals(both[1].to_polars())
     assert not both[0].to_polars().equals(induce(space, lexicon, options=options, random_state=4).to_polars())
-    with pytest.raises(TypeError, match="match_case"):
+    with pytest.raises(TaskError, match="'match_case' is not an option of an axis"):
         induce(space, lexicon, match_case=False)  # type: ignore[call-arg]
 
 

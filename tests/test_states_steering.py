@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commands import run_for_json
+from commands import last_of_each, run_for_json
 from densray.cli.entry import run
 from densray.errors import SignalWarning, TaskError
 from densray.states import (
@@ -424,7 +424,7 @@ def test_a_judge_without_signal_writes_nothing(folder, tmp_path, capsys, monkeyp
 )
 def test_bad_input_of_the_command_is_one_line(folder, capsys, monkeypatch, arguments, said):
     monkeypatch.chdir(folder)
-    assert run(list(arguments)) == 2
+    assert run(last_of_each(arguments)) == 2
     shown = capsys.readouterr()
     assert said in shown.err
     assert (shown.err.count("\n"), shown.out) == (1, "")

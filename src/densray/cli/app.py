@@ -16,7 +16,7 @@ from densray.cli import axes, data, evaluate, interventions, reproduce, spaces, 
 
 
 class CommandOfOnce(TyperCommand):
-    """A command that refuses an option given twice with two values, of which only the last would count."""
+    """A command that refuses a repeated option, of which only the last value would count."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; raise for a repeated option."""

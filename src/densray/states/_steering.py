@@ -466,7 +466,9 @@ def _check_pairs(texts: LabelledTexts, methods: Sequence[str]) -> None:
     if least < 2 and methods != ["caa"]:
         raise TaskError(
             "one positive or one negative text is given; at least two of each are needed, and twenty or more are "
-            'better. With one pair, use methods=["caa"].'
+            "better. With one pair, use ",
+            Argument("methods", ["caa"]),
+            ".",
         )
 
 
@@ -534,7 +536,7 @@ def _direction(method: str, X: Matrix, y: Matrix, groups: NDArray[np.int64] | No
             raise TaskError(
                 f"method 'repeng' needs two or more pairs whose differences vary; {len(differences)} "
                 f"pair{' is' if len(differences) == 1 else 's with equal differences are'} given. Give more pairs, or "
-                'leave the method out: methods=["caa"].'
+                "leave the method out.",
             )
         axis = components[0]
         # the sign for which most pairs rise, as in repeng
