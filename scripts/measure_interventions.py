@@ -207,11 +207,10 @@ def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path, *, show
     np.savez_compressed(raw, keys=json.dumps(keys), share=share, **arrays)
 
 
-def measure_preference(model: Any, tokenizer: Any, folder: Path, raw: Path) -> list[tuple[float, list[float]]]:
+def measure_preference(model: Any, tokenizer: Any, folder: Path, raw: Path) -> list[float]:
     """Measure `remove_preference` as users call it, at its default layers, with and without preserved pairs.
 
-    Returns the share of answers to the definitional prompts that stay correct with its 95% interval (resampled pairs),
-    for each row of `raw`.
+    Returns the share of answers to the definitional prompts that stay correct, for each row of `raw`.
     """
     names, share = occupations(folder)
     words = [word for pair in DEFINING for word in pair]
@@ -239,17 +238,9 @@ def measure_preference(model: Any, tokenizer: Any, folder: Path, raw: Path) -> l
     ]
     keys = [(name, *place) for name, place in zip(changes, places, strict=True)]
     np.savez_compressed(raw, keys=json.dumps(keys), share=share, odds=odds, losses=losses)
-    answers = odds[:, len(PROMPTS) * len(names) :].reshape(len(odds), len(PROMPTS), -1, 2) > 0.0
+    answers = odds[:, len(PROMPTS) * len(names) :].reshape(len(odds), -1, 2) > 0.0
     correct = answers == np.array([True, False])
-    return [_stayed(each, correct[0]) for each in correct]
-
-
-def _stayed(after: np.ndarray, before: np.ndarray, draws: int = 500) -> tuple[float, list[float]]:
-    """Return the share of correct answers that stay correct, and its 95% interval: pairs of words resampled."""
-    random, n_pairs = np.random.default_rng(0), before.shape[1]
-    drawn = [random.choice(n_pairs, n_pairs) for _ in range(draws)]
-    shares = [(after & before)[:, pairs].sum() / before[:, pairs].sum() for pairs in drawn]
-    return float(after[before].mean()), np.quantile(shares, [0.025, 0.975]).tolist()
+    return [float(each[correct[0]].mean()) for each in correct]
 
 
 class Measured:
@@ -594,7 +585,7 @@ def _preference_table(rows: Sequence[Mapping[str, Any]]) -> str:
     }
     for row in rows:
         cells = [names[row["remover"]], _spanned(row["rho"], row["intervals"]["rho"], "+.2f"), f"{row['spread']:.2f}"]
-        cells += [f"{row['level']:+.2f}", _spanned(row["correct"], row["intervals"]["correct"], ".0%")]
+        cells += [f"{row['level']:+.2f}", f"{row['correct']:.0%}"]
         cells += [f"{row['gap']:.2f}", f"{row['perplexity']:.1f} ({row['cost']:+.1%})"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -685,10 +676,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         points = removal_figures(options.raw, choose=False)["points"]
         written(
             options.out / f"states_preference{'_second' if options.second else ''}.json",
-            [
-                row | {"correct": share, "intervals": row["intervals"] | {"correct": interval}}
-                for row, (share, interval) in zip(points, stayed, strict=True)
-            ],
+            [row | {"correct": share} for row, share in zip(points, stayed, strict=True)],
         )
     if "steer" in options.parts:
         written(options.out / "states_steering.json", steering(model, tokenizer, options.data))
