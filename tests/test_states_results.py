@@ -141,6 +141,15 @@ def test_the_page_keeps_what_it_says_of_reading(scripts):
     assert max(np.mean(row["neg_cities"]) for row in read) < 0.3  # a negation turns round what is an association
 
 
+def test_one_layer_is_read_on_two_cores_in_about_the_time_of_the_backbone():
+    (found,) = json.loads((SCRIPTS.parent / "docs" / "states_speed_cpu.json").read_text("utf-8"))
+    page = " ".join((SCRIPTS.parent / "docs" / "language-models.md").read_text("utf-8").split())
+    assert (found["threads"], found["texts"], found["layer"]) == (2, 160, 11)
+    assert found["read_seconds"] / found["bare_seconds"] == found["ratio"] <= 1.1
+    assert f"takes {found['ratio']:.2f} times as long as the backbone alone" in page
+    assert f"{found['read_seconds']:.1f} and {found['bare_seconds']:.1f} seconds" in page
+
+
 def test_one_layer_is_read_at_four_fifths_of_the_speed_of_the_backbone_and_in_flat_memory():
     found = json.loads((SCRIPTS.parent / "docs" / "states_speed.json").read_text("utf-8"))
     page = " ".join((SCRIPTS.parent / "docs" / "language-models.md").read_text("utf-8").split())
