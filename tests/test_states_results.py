@@ -257,8 +257,8 @@ def test_the_page_gives_the_figures_of_transfer(scripts):
     script, page = scripts[0], _words_of_the_page()
     known = script.Reading(json.loads(script.NUMBERS.read_text("utf-8")))
     for model, said in (
-        ("SmolLM2-135M", "{} against {} for ridge in SmolLM2"),
-        ("Gemma-3-270M", "{} against {} in Gemma"),
+        ("SmolLM2-135M", "an AUC of {} on translations, against {} for ridge, in SmolLM2"),
+        ("Gemma-3-270M", "and of {} against {} in Gemma"),
     ):
         detected = known.over_layers(model, "cities", "ridge scaled").mean(axis=1) > 0.9
         there = [
@@ -299,7 +299,7 @@ def test_the_page_says_how_much_is_left_on_the_other_half_and_which_layer_is_che
     }
     assert {method: round(ratio) for method, ratio in times.items()} == {"mean-difference": 4, "ridge": 8}
     assert "four times as much perplexity" in page
-    assert "eight times as much with ridge" in page
+    assert "With ridge, it costs eight times as much." in page
     reached = [np.isfinite(values).sum() for (_, _, method), values in costs.items() if method == "random"]
     assert max(reached) == 1
 

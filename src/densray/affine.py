@@ -54,10 +54,10 @@ class AffineMap:
     .. math::
         x \mapsto x - s \left( b + (x - o) L R \right)
 
-    for rows :math:`x`, with strength :math:`s`. For a rotation :math:`L = R^\top` are its first axes, and :math:`b` and
-    the origin :math:`o` are zero unless given. After the map every row has the coordinates of the origin on the axes.
-    LEACE measures coordinates along one set of directions and removes another (:math:`L \neq R^\top`), relative to the
-    mean :math:`o`.
+    for rows :math:`x`, with strength :math:`s`. For a rotation, :math:`L = R^\top`, and the columns of :math:`L` are
+    its first axes; :math:`b` and the origin :math:`o` are zero unless given. After the map every row has the
+    coordinates of the origin on the axes. LEACE measures coordinates along one set of directions and removes another
+    (:math:`L \neq R^\top`), relative to the mean :math:`o`.
 
     Attributes
     ----------

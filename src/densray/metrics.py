@@ -456,7 +456,7 @@ def pearson_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95)
     """Return the jackknife interval of Pearson's correlation over words, on Fisher's scale, with a t quantile.
 
     Fisher's own interval holds only for normal data. With skewed or heavy-tailed data of correlation 0.8, it covers
-    the truth in 80 to 92% of samples of 10 to 50 words instead of 95%, and the percentile bootstrap in 85 to 93%; the
+    the truth in 80 to 92% of samples of 10 to 50 words instead of 95%, and the percentile bootstrap in 85 to 93%. The
     jackknife stays between 91 and 98% (tests/test_ratings.py measures all three).
 
     >>> low, high = pearson_interval([1, 2, 3, 4, 5, 6], [1, 3, 2, 5, 4, 6])

@@ -158,9 +158,9 @@ class Rows:
         names : sequence of str, optional
             Default: the row numbers.
         groups : sequence, "proposed" or "forms", optional
-            One group per row (None: the row is its own group). "proposed" groups repeated texts, and texts of different
-            labels that differ in one word (:func:`densray.groups.propose_groups`). "forms" groups words that are forms
-            of one word. Rows with equal vectors are held out together in any case, as in tables (see
+            One group per row (None: the row is its own group). "proposed" groups repeated texts, and pairs of texts
+            with different labels that differ in one word (:func:`densray.groups.propose_groups`). "forms" groups words
+            that are forms of one word. Rows with equal vectors are held out together in any case, as in tables (see
             :meth:`with_equal_vectors_together`); ``.grouped(None)`` holds every row out alone.
         classes : bool, default=False
             Whether to treat numbers as class names, even if there are more than two.

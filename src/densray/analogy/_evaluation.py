@@ -79,8 +79,8 @@ def evaluate_analogies(
     predictions : bool
         Whether the result contains every question with its answers.
     vectors : array of shape (n_words, d), optional
-        Used instead of the vectors of the space, in the order of its words: for example a PyTorch or CuPy array, on
-        whose device everything of the size of the vocabulary is computed. float32 or float64.
+        Used instead of the vectors of the space, in the order of its words: for example a PyTorch or CuPy array. All
+        computations over the vocabulary then run on the device of this array. float32 or float64.
     progress : callable, optional
         Called with the number of categories done and their total.
     journal : Journal, optional
@@ -88,13 +88,13 @@ def evaluate_analogies(
 
     Notes
     -----
-    In both protocols, a pair counts if its query and first answer are in the vocabulary; only the query itself (in any
-    case) is excluded as an answer; any listed answer is correct.
+    In both protocols, a pair counts if its query and first answer are in the vocabulary; only the query itself
+    (whatever its capitals) is excluded as an answer; any listed answer is correct.
 
     ``"user"`` is equivalent to ``solver.fit(all other pairs).predict(query)``. ``"paper"`` is the protocol of Dufter &
     Schütze (2019), section 4: solvers learn from the first answers of all other pairs, without any word of the pair
-    asked. If several pairs share an answer, all examples with the correct answer are left out, so a solver can
-    recognise it because it is missing. Do not use it to compare solvers that count the words of the examples, such as
+    asked. If several pairs share an answer, all examples with the correct answer are left out. This leaks the answer:
+    it is the one that no example has. Do not use it to compare solvers that count the words of the examples, such as
     `IntRank`.
     """
     return compare_solvers(

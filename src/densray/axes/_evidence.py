@@ -46,7 +46,7 @@ class VocabularySpread:
         1 - (mean squared standard error) / (variance of the scores): the share of the variation between words that
         other seeds of the same kind would reproduce.
     reliability_interval : Interval
-        95% interval of the average reliability of seed sets of this size and kind.
+        95% interval for the reliability that seed sets of this size and kind have on average.
     standard_error : float
         Median standard error over the vocabulary.
     """

@@ -182,7 +182,7 @@ def mean_scores(
     by : sequence of str
         Columns whose values define the groups.
     groups : str, optional
-        Column of the documents that belong together, such as the author, and count as one draw.
+        Column such as the author. Documents with the same value count as one draw.
     progress : callable, optional
         Called with the number of rows done and their total.
     """

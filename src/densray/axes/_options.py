@@ -50,7 +50,7 @@ class AxisOptions:
     max_refits : int, default=50
         For methods without a closed form: how many seeds to leave out, one at a time, to measure their influence.
     random_state : int, default=0
-        Random seed for folds, groups of seeds and permutations.
+        Seed of the random numbers for folds, groups of seed words and permutations.
     label_names : pair of str, optional
         Names of the low and the high end of the axis. If the rows have two named classes, these names choose which
         class is the high end.

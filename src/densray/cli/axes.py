@@ -94,8 +94,9 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Number of axes to save. The first is the concept, and scores use only this one. The others are the "
-            "further dimensions for densray rotate and densray erase --n-axes. Default: all.",
+            help="Number of axes to save. The first is the concept, and scores use only this one. The others serve "
+            "densray rotate (as further dimensions) and densray erase --n-axes (as further axes to remove). "
+            "Default: all.",
         ),
     ] = None,
     judge: Annotated[
@@ -259,8 +260,9 @@ def induce(
 ) -> None:
     """Score every word of a space, and write the scores to a file (.csv, .tsv, .parquet).
 
-    The file has score, rank, percentile, probability, likeness to the seeds (like_seeds) and standard error of each
-    word, and the labels of given words. Words unlike the seeds have no probability.
+    For each word, the file gives its score, rank, percentile, probability, likeness to the seeds (like_seeds) and
+    standard error. If the command fits the axis, it also gives the labels of the seeds. Words unlike the seeds have no
+    probability.
 
     Given labelled words, the command fits their axis first. A saved AXIS is already fitted, so options that control the
     fit cannot be combined with it.

@@ -52,7 +52,11 @@ Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print only the result, as unrounded JSON.")]
 Quiet: TypeAlias = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="Print only the result: no progress, no names of written files, no provenance."),
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="Print only the result: no progress, no names of written files, no note on inputs and versions.",
+    ),
 ]
 Limit: TypeAlias = Annotated[
     int | None, typer.Option("--limit", min=1, metavar="N", help="Read only the first N words.")
@@ -94,8 +98,8 @@ WordGroups: TypeAlias = Annotated[
         "--groups",
         metavar="CHOICE",
         help="Words to hold out together. forms: inflected forms of one word. proposed: the same, and also the two "
-        "words of a pair, repeated words or texts, equal vectors, and texts that differ in one word. none: each word "
-        "alone, unless there is a group column.",
+        "words of a pair, repeated words or texts, equal vectors, and pairs of texts with different labels that differ "
+        "in one word. none: each word alone, unless there is a group column.",
         callback=lambda name: None if name == "none" else name,
     ),
 ]

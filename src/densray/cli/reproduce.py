@@ -157,7 +157,7 @@ def table1(
         list[str] | None,
         typer.Option(
             metavar="NAME=SPACE",
-            help="Vectors for the lines of one language. NAME: CZ, DE, ES, FR, EN or EN(t) (English tweets). SPACE: a "
+            help="Vectors for the rows of one language. NAME: CZ, DE, ES, FR, EN or EN(t) (English tweets). SPACE: a "
             "file or data set (repeatable).",
         ),
     ] = None,
@@ -166,7 +166,7 @@ def table1(
 ) -> None:
     """Compare Kendall's τ of lexicon induction with the published values, for each row of table 1.
 
-    If the vectors for a line are missing, a note says where to get them. By default, EN uses the bundled part of
+    If the vectors for a row are missing, a note says where to get them. By default, EN uses the bundled part of
     GoogleNews.
 
     Example: densray reproduce table1 --space FR=cc.fr.300.vec.gz

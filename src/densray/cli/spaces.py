@@ -227,8 +227,9 @@ def erase(
         str | None,
         typer.Argument(
             metavar="LEXICON",
-            help="What to remove: labelled words (a file or data set), a concept described by several word lists (the "
-            "built-in gender, or a TOML file), a saved erasure, or a saved axis. Or give --high and --low.",
+            help="What to remove: labelled words (a file or data set), a concept described by several word lists (a "
+            "TOML file, or gender: the built-in concept, not the data set of that name), a saved erasure, or a saved "
+            "axis. Or give --high and --low.",
         ),
     ] = None,
     remover: Annotated[
@@ -256,8 +257,8 @@ def erase(
         typer.Option(
             "--keep",
             metavar="WORDS",
-            help="Words that keep the concept: a file, or a comma-separated list. Only their length may change, if "
-            "all vectors are scaled to unit length.",
+            help="Words that keep the concept: a file, or a comma-separated list. The removal does not change their "
+            "vectors, but scales them to unit length if it scales all vectors.",
         ),
     ] = None,
     keep_column: Annotated[
@@ -282,7 +283,7 @@ def erase(
         bool,
         typer.Option(
             "--normalize",
-            help="Scale vectors to unit length first. leace and double-hard do so in any case.",
+            help="Scale vectors to unit length first. leace and double-hard do so by default.",
         ),
     ] = False,
     any_space: Annotated[

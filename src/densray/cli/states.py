@@ -212,11 +212,12 @@ def read(
         bool, typer.Option("--truncate", help="Truncate texts that are longer than the context.")
     ] = False,
 ) -> None:
-    """Read the hidden states of texts after every layer of a model, and write them to files that can exceed memory.
+    """Read the hidden states of texts after every layer of a model, and write them to disk.
 
-    Labels and groups of a table are stored with the states. To resume an interrupted run, give the same command again.
-    For a sentence encoder, only its final output is read, unless --layers or --pool is given. The token embeddings, the
-    input of the first layer, are stored as a control: they show how well labels can be detected from the words alone.
+    The files may be larger than memory. Labels and groups of a table are stored with the states. To resume an
+    interrupted run, give the same command again. For a sentence encoder, only its final output is read, unless --layers
+    or --pool is given. The token embeddings, the input of the first layer, are stored as a control: they show how well
+    labels can be detected from the words alone.
 
     Example: densray model read SmolLM2-135M.gguf sentences.csv -o states
     """
@@ -350,8 +351,9 @@ def layers(
         str | None,
         typer.Option(
             metavar="proposed|none",
-            help="Texts to hold out together. proposed: texts that repeat or differ in one word. none: each text "
-            "alone. Default: the groups of the file or of FOLDER, or else proposed.",
+            help="Texts to hold out together. proposed: texts that repeat, and pairs of texts with different labels "
+            "that differ in one word. none: each text alone. Default: the groups of the file or of FOLDER, or else "
+            "proposed.",
         ),
     ] = None,
     folds: Folds = 5,
@@ -365,9 +367,9 @@ def layers(
 ) -> None:
     """Compare layers and methods by how well they detect a concept on held-out texts.
 
-    Whole groups are held out. The first table has one row per method, each at its best layer. In each fold, that layer
-    is chosen from training texts only. The controls in FOLDER (densray model read) show whether surface features alone
-    reveal the concept.
+    Whole groups are held out. The first table has one row per method. In each fold, the layer of the method is chosen
+    on the training texts only. The controls in FOLDER (densray model read) show whether surface features alone reveal
+    the concept.
 
     Example: densray model layers states -o layers.html
     """

@@ -82,8 +82,8 @@ class Densifier(Rotation):
     random_state : int, RandomState or None, default=None
         For "sgd" only: seed of the drawn pairs and of the start.
     precision : {None, "float32", "float64"}, default=None
-        Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
-        as they are, half precision is computed in float32, and the output has the type of the input.
+        Number type of the computation and of the output; rows are converted block by block. None: float32 and float64
+        rows are used as they are, half precision is computed in float32, and the output has the type of the input.
     standardize : bool, default=False
         Divide columns by their standard deviations σ before fitting, which is needed for the states of language models.
         An axis w found this way is returned as w / σ, scaled to unit length, so that it applies to the original rows.

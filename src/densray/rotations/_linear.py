@@ -73,8 +73,8 @@ class LinearRotation(Rotation):
     n_components : int or None, default=1
         Number of axes to find; None finds one and completes it to a lossless rotation.
     precision : {None, "float32", "float64"}, default=None
-        Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
-        as they are, half precision is computed in float32, and the output has the type of the input.
+        Number type of the computation and of the output; rows are converted block by block. None: float32 and float64
+        rows are used as they are, half precision is computed in float32, and the output has the type of the input.
     standardize : bool, default=False
         Divide columns by their standard deviations σ before fitting, which is needed for the states of language models.
         An axis w found this way is returned as w / σ, scaled to unit length, so that it applies to the original rows.

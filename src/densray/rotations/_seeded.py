@@ -63,8 +63,8 @@ class SeededRidge(Rotation):
     ----------
     components_ : ndarray of shape (n_components, d)
     distance_ : float
-        The chosen s: distance of an end from the midpoint, in standard deviations of the labels; 0: the ends do not
-        help.
+        The chosen s: the label that an end gets, in standard deviations of the labels from their mean. 0 means that the
+        ends did not help.
     penalty_ : float
         The chosen α.
 

@@ -36,8 +36,8 @@ class SequentialRotation(Rotation):
     names : sequence of str or None, default=None
         Names of the concepts, one per column of `y`; they become the names of the features.
     precision : {None, "float32", "float64"}, default=None
-        Type to which the rows are converted, block by block, and of the output. None: float32 and float64 rows are used
-        as they are, half precision is computed in float32, and the output has the type of the input.
+        Number type of the computation and of the output; rows are converted block by block. None: float32 and float64
+        rows are used as they are, half precision is computed in float32, and the output has the type of the input.
     standardize : bool, default=False
         Divide columns by their standard deviations σ before fitting, which is needed for the states of language models.
         An axis w found this way is returned as w / σ, scaled to unit length, so that it applies to the original rows.

@@ -31,8 +31,8 @@ _TEMPLATED_SHARE = 0.1
 _AS_WELL = 0.05
 #: Why some texts share a group that nobody gave.
 _PROPOSED = (
-    "Texts that repeat or differ in one word are held out together (proposed groups), because one reveals the label of "
-    "the other. Your own groups, such as the topics of texts, may be wider."
+    "Texts that repeat, and pairs with different labels that differ in one word, are held out together (proposed "
+    "groups), because one reveals the label of the other. Your own groups, such as the topics of texts, may be wider."
 )
 
 
@@ -372,8 +372,9 @@ def compare_layers(
         Two classes, one label per text (default: those stored with the states).
     groups : sequence, "proposed" or "none", optional
         Groups of texts that belong together (an occupation, a city, a pair). Whole groups are held out. "proposed"
-        holds out together texts that repeat or differ in one word (:func:`densray.groups.propose_groups`). With "none",
-        each text is its own group. Default: the groups stored with the states, or else "proposed".
+        holds out together texts that repeat, and pairs of texts with different labels that differ in one word
+        (:func:`densray.groups.propose_groups`). With "none", each text is its own group. Default: the groups stored
+        with the states, or else "proposed".
     methods : sequence of str
         Names of methods, as for :func:`densray.fit_axis`.
     standardize : bool, default=True
@@ -385,8 +386,8 @@ def compare_layers(
         on them, too.
     folds : int, default=5
     n_permutations : int, default=199
-        Number of permutations. Whole groups exchange their labels, in random order. Only ridge and the mean difference
-        get their own p-value. For other methods it is the p-value of the mean difference.
+        Number of permutations. Labels are permuted between whole groups. Only ridge and the mean difference get their
+        own p-value. For other methods it is the p-value of the mean difference.
     random_state : int, default=0
     progress : callable, optional
         Called with the number of fits done and their total.

@@ -82,9 +82,10 @@ def remove_concept(
         whose axis is projected out (two classes only).
     strength : float, default=1
     tests : InterventionTests, optional
-        The measures of the report. Default, on the held-out texts: linear and MLP probes, refitted at every layer from
-        the first changed one to the last of the model (at most 12, if no more are changed), and the perplexity. Tests
-        without a `probe` get these probes, too. If a `probe` is given, or ``probe_layers=()``, no text is held out.
+        The measures of the report. Default, on the held-out texts: the perplexity, and linear and MLP probes, refitted
+        at every layer from the first changed one to the last of the model. If these are more than 12, the probes are
+        refitted at 12 of them, or at more if more are changed. Tests without a `probe` get these probes, too. If a
+        `probe` is given, or ``probe_layers=()``, no text is held out: the report uses only the data of `tests`.
     name : str
         Name of the concept.
     random_state : int, default=0
@@ -187,9 +188,10 @@ def remove_preference(
     strength : float, default=1
     tests : InterventionTests, optional
         The measures of the report. Default, on the held-out quarter: the log odds before and after, correct answers to
-        the preserved prompts, the perplexity, and linear and MLP probes at every layer from the first changed one on
-        (at most 12 layers, unless more are changed). Tests without a `probe` get these probes, too. If a `probe` is
-        given, or ``probe_layers=()``, no prompt is held out.
+        the preserved prompts, the perplexity, and linear and MLP probes at every layer from the first changed one to
+        the last of the model. If these are more than 12, the probes are refitted at 12 of them, or at more if more are
+        changed. Tests without a `probe` get these probes, too. If a `probe` is given, or ``probe_layers=()``, no prompt
+        is held out: the report uses only the data of `tests`.
     name : str
         Name of the concept.
     random_state : int, default=0

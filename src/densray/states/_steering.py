@@ -319,11 +319,11 @@ def steer(
 ) -> SteeringResult:
     """Find the steering direction (towards the positive texts) that a judge scores highest; return it with a report.
 
-    Method, layer and strength are chosen on half of the prompts. Among the settings whose interval is above 0, that
-    do not break the text, and that keep 90% of the correct answers to unrelated prompts, the one with the largest
-    effect is chosen. These intervals hold for all settings at once. The choice is reported on the other half, with
-    the best point of every other method and with a random direction of equal length. If its effect is not clear
-    there, no intervention is returned.
+    Method, layer and strength are chosen on half of the prompts. The setting with the largest effect is chosen, among
+    those (1) whose effect has an interval above 0, (2) that do not break the text, and (3) that keep 90% of the correct
+    answers to unrelated prompts. These intervals hold for all settings at once. The choice is reported on the other
+    half, with the best point of every other method and with a random direction of equal length. If its effect is not
+    clear there, no intervention is returned.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ def steer(
     positions : "all", "last" or "generated"
         Which tokens are changed (:class:`Intervention`).
     facts : iterable of (str, str, str)
-        Unrelated prompts, each with a correct and a wrong continuation, or sets of them. They are not counted with
+        Unrelated prompts, each with a correct and a wrong continuation (or several of each). They are not counted with
         ``positions="generated"``, which does not change the first token after a prompt.
     max_new_tokens : int, default=30
     name : str

@@ -154,7 +154,8 @@ class States:
         ----------
         layer : int
         labels, groups : sequence, optional
-            Default: the stored ones. ``groups="proposed"`` groups texts that repeat or differ in one word.
+            Default: the stored ones. ``groups="proposed"`` groups texts that repeat, and pairs of texts with different
+            labels that differ in one word.
 
         Examples
         --------

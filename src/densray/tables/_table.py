@@ -207,9 +207,9 @@ class VectorTable:
         labels : str
             Column of the labels. Texts are classes. Numbers with more than two values are scores.
         groups : str, optional
-            Column of the groups to hold out together, or "proposed": repeated texts, texts of different labels that
-            differ in one word, and equal vectors (:func:`densray.groups.propose_groups`). By default only rows with
-            equal vectors are held out together.
+            Column of the groups to hold out together, or "proposed": repeated texts, pairs of texts with different
+            labels that differ in one word, and equal vectors (:func:`densray.groups.propose_groups`). By default only
+            rows with equal vectors are held out together.
         names : str, optional
             Column of the texts or names of the rows (default: see :meth:`row_names`).
         classes : bool, default=False
