@@ -287,7 +287,7 @@ def test_erasing_warns_once_of_vectors_of_zeros(folder, tmp_path, capsys) -> Non
     zero = X.astype(np.float32)
     zero[5::6] = 0.0
     docs, output = tmp_path / "zero.parquet", tmp_path / "clean.parquet"
-    FRAME.with_columns(vector=pl.Series(zero)).write_parquet(docs)
+    FRAME.with_columns(vector=pl.Series(zero.tolist())).write_parquet(docs)
     asked = ["erase", str(docs), "--label-column", "party", "-o", str(output), "--quiet"]
     assert run(asked) == 0
     said = capsys.readouterr().err
@@ -423,3 +423,19 @@ def test_rows_without_a_label_are_called_rows_and_several_vectors_are_answered_w
     assert run(["diagnose", str(tmp_path / "two.parquet"), *asked]) == 2
     assert "2 candidates for the vectors: 'vector'; 'other'" in (said := capsys.readouterr().err)
     assert "--vector-column" in said
+
+
+def test_missing_vectors_of_a_fixed_size_are_written_or_refused_by_name(tmp_path, capsys) -> None:
+    """pyarrow before 26 cannot write them as parquet."""
+    zero = X.astype(np.float32)
+    zero[5::6] = 0.0
+    docs = tmp_path / "zero.parquet"
+    FRAME.with_columns(vector=pl.Series(zero)).write_parquet(docs)  # lists of a fixed size
+    asked = ["erase", str(docs), "--label-column", "party", "--quiet", "--bad-rows", "skip", "-o"]
+    if run([*asked, str(tmp_path / "clean.parquet")]) == 0:
+        assert pl.read_parquet(tmp_path / "clean.parquet")["vector"].is_null().sum() == N // 6
+    else:
+        assert "Install a newer pyarrow" in capsys.readouterr().err
+        assert not (tmp_path / "clean.parquet").exists()
+    assert run([*asked, str(tmp_path / "clean.arrow")]) == 0
+    assert pl.read_ipc(tmp_path / "clean.arrow")["vector"].is_null().sum() == N // 6

@@ -289,7 +289,9 @@ def _codes(table: VectorTable, name: str) -> tuple[NDArray[np.int64], list[str]]
     parts = []
     for batch in table.source.batches([name]):
         try:
-            column = named_classes(table.schema, name, batch.column(0)).cast(pa.string())
+            column = named_classes(table.schema, name, batch.column(0))
+            views = pa.types.is_string_view(column.type)  # pyarrow 17 cannot cast them
+            column = pa.array(column.to_pylist(), pa.string()) if views else column.cast(pa.string())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, NotImplementedError):
             kind = batch.column(0).type
             raise LabelError(

@@ -240,7 +240,13 @@ def _write_parquet(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> I
         def flush() -> None:
             if waiting:
                 table = pa.Table.from_batches(waiting, schema=schema)
-                writer.write_table(table, row_group_size=table.num_rows)
+                try:
+                    writer.write_table(table, row_group_size=table.num_rows)
+                except pa.ArrowNotImplementedError as error:  # missing vectors of a fixed size, before pyarrow 26
+                    raise OutputError(
+                        f"pyarrow {pa.__version__} cannot write these rows as parquet ({error}). Install a newer "
+                        "pyarrow (pip install --upgrade pyarrow), or write a file that ends in .arrow."
+                    ) from None
                 waiting.clear()
 
         def write(batch: Any) -> None:

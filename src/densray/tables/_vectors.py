@@ -194,14 +194,17 @@ class VectorColumns:
         """Return a matrix as a column of lists, in the type of this column."""
         pa = arrow()
         n, width = X.shape
-        numbers = pa.array(np.ascontiguousarray(X, dtype=self.written_type).reshape(-1))
-        mask = None if usable is None or usable.all() else pa.array(~usable)
-        dtype = storage_type(self.dtype)
-        if pa.types.is_fixed_size_list(dtype):
+        missing = None if usable is None or usable.all() else ~usable
+        mask, dtype = None if missing is None else pa.array(missing), storage_type(self.dtype)
+        fixed = pa.types.is_fixed_size_list(dtype)
+        rows = X if missing is None or fixed else X[~missing]  # a missing list holds no numbers, as parquet demands
+        numbers = pa.array(np.ascontiguousarray(rows, dtype=self.written_type).reshape(-1))
+        if fixed:
             field = pa.field(dtype.value_field.name, numbers.type)
             return pa.FixedSizeListArray.from_arrays(numbers, type=pa.list_(field, width), mask=mask)
         kind = pa.LargeListArray if pa.types.is_large_list(dtype) else pa.ListArray
-        offsets = np.arange(n + 1, dtype=np.int64 if kind is pa.LargeListArray else np.int32) * width
+        lengths = np.full(n, width) if missing is None else np.where(missing, 0, width)
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64 if kind is pa.LargeListArray else np.int32)
         field = pa.field(dtype.value_field.name, numbers.type)
         list_type = pa.large_list(field) if kind is pa.LargeListArray else pa.list_(field)
         return kind.from_arrays(pa.array(offsets), numbers, type=list_type, mask=mask)
