@@ -245,7 +245,7 @@ def _write_parquet(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> I
                 except pa.ArrowNotImplementedError as error:  # missing vectors of a fixed size, before pyarrow 26
                     raise OutputError(
                         f"pyarrow {pa.__version__} cannot write these rows as parquet ({error}). Install a newer "
-                        "pyarrow (pip install --upgrade pyarrow), or write a file that ends in .arrow."
+                        "pyarrow, or write a file that ends in .arrow."
                     ) from None
                 waiting.clear()
 
