@@ -461,7 +461,12 @@ def test_a_sweep_shows_points_chooses_one_and_writes_it(
     assert (tmp_path / "front.svg").read_text().startswith("<svg")
     assert run([*asked, "-o", str(tmp_path / "front.html"), "--at-most", "-1"]) == 0
     shown = capsys.readouterr().out
-    for line in ("correct answers preserved", "chosen", "No setting meets all three bounds", "stereotype, rank correlation"):
+    for line in (
+        "correct answers preserved",
+        "chosen",
+        "No setting meets all three bounds",
+        "stereotype, rank correlation",
+    ):
         assert line in shown
     assert "<html" in (tmp_path / "front.html").read_text()
 
