@@ -585,8 +585,8 @@ def _preference_table(rows: Sequence[Mapping[str, Any]]) -> str:
     }
     for row in rows:
         cells = [names[row["remover"]], _spanned(row["rho"], row["intervals"]["rho"], "+.2f"), f"{row['spread']:.2f}"]
-        cells += [f"{row['level']:+.2f}", f"{row['correct']:.0%}"]
-        cells += [f"{row['gap']:.2f}", f"{row['perplexity']:.1f} ({row['cost']:+.1%})"]
+        cells += [f"{row['level']:+.2f}", f"{row['correct']:.0%}", f"{row['gap']:.2f}"]
+        cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

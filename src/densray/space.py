@@ -220,8 +220,9 @@ class WordSpace:
         [[0.0, 1.0]]
         """
         numbers = np.asarray(rows)
-        if numbers.dtype.kind in "iu" and ((numbers < 0) | (numbers >= len(self))).any():
-            place = int(((numbers < 0) | (numbers >= len(self))).argmax())
+        outside = (numbers < 0) | (numbers >= len(self)) if numbers.dtype.kind in "iu" else np.zeros(1, dtype=bool)
+        if outside.any():
+            place = int(outside.argmax())
             number = int(numbers.flat[place])
             missing = " locate returns -1 for a missing word: leave such words out." if number == -1 else ""
             raise SpaceError(

@@ -664,9 +664,10 @@ class _Prompts:
 
 
 def _rise_interval(rises: Matrix, level: float) -> Interval:
-    """Return the t interval of a mean; equal rises, which have no spread, get that of one more prompt without a rise.
+    """Return the t interval of the mean rise. If all rises are equal, one prompt without a rise is added.
 
-    A judge that counts words often gives equal rises. Their t interval has width 0, however few they are.
+    A judge that counts words often gives equal rises. Without the addition their interval would have width 0, even for
+    two prompts.
 
     >>> [round(end, 2) for end in _rise_interval(np.array([1.0, 1.0]), 0.95)]
     [-0.77, 2.1]
