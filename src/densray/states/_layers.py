@@ -21,7 +21,7 @@ from densray.report import Column, Input, Provenance, Result, Table, show_estima
 from densray.rotations import make_rotation
 from densray.rows import Rows
 from densray.states._storage import States
-from densray.statistics import is_linear_in_labels, p_value, refit
+from densray.statistics import check_n_permutations, is_linear_in_labels, p_value, refit
 
 DEFAULT_METHODS = ("ridge", "mean-difference", "densray-unit")
 _CHANCE = 0.5
@@ -159,6 +159,9 @@ class LayerComparison(Result):
     @property
     def summary(self) -> str:
         """The verdict: AUC of the best method, and whether a control reaches it."""
+        failures = [score.note for score in self.scores]
+        if all(failures):
+            return f"No axis could be fitted: {failures[0]}"
         parts = [self._no_choice]
         if self.chosen:
             best = max(self.chosen, key=lambda each: each.auc)
@@ -393,6 +396,7 @@ def compare_layers(
         Called with the number of fits done and their total.
     """
     began = Provenance.begin(seed=random_state)
+    check_n_permutations(n_permutations)
     compared = tuple(layers) if layers is not None else states.layers
     rows, grouped = _grouped_rows(states, compared[0], labels, groups)
     if not rows.is_binary:

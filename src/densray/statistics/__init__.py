@@ -29,7 +29,13 @@ from densray.statistics._jackknife import (
     keeps_closed_form,
     with_fewer_rows,
 )
-from densray.statistics._permutation import PermutationTest, p_value, permutation_test, permuted_labels
+from densray.statistics._permutation import (
+    PermutationTest,
+    check_n_permutations,
+    p_value,
+    permutation_test,
+    permuted_labels,
+)
 
 __all__ = [
     "HELD_OUT_INFLATION",
@@ -39,6 +45,7 @@ __all__ = [
     "SeedAngle",
     "axes_without_each",
     "axis_errors",
+    "check_n_permutations",
     "closed_form_deviations",
     "directions_without",
     "find_score_freedom",

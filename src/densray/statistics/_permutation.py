@@ -76,6 +76,15 @@ class PermutationTest:
     )
 
 
+def check_n_permutations(n_permutations: int | None) -> None:
+    """Raise if a number of permutations is given, and is too small for a test."""
+    if n_permutations is not None and n_permutations < 1:
+        raise TaskError(
+            Argument("n_permutations", n_permutations),
+            " is too small. A test needs at least 1 permutation, and at least 19 to reach p = 0.05.",
+        )
+
+
 def permutation_test(
     rotation: Rotation,
     rows: Rows,
@@ -85,11 +94,7 @@ def permutation_test(
     progress: Progress | None = None,
 ) -> PermutationTest:
     """Test how often shuffled labels order held-out rows as well as the real labels do."""
-    if n_permutations is not None and n_permutations < 1:
-        raise TaskError(
-            Argument("n_permutations", n_permutations),
-            " is too small. A test needs at least 1 permutation, and at least 19 to reach p = 0.05.",
-        )
+    check_n_permutations(n_permutations)
     if is_linear_in_labels(rotation, rows):
         usual = PERMUTATIONS_CLOSED if len(rows) <= MANY_ROWS else PERMUTATIONS_MANY
         count = usual if n_permutations is None else n_permutations
