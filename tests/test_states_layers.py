@@ -262,7 +262,7 @@ def test_texts_from_templates_without_groups_are_reported():
 
 def test_too_few_permutations_are_refused_and_a_failed_fit_is_no_absent_concept():
     states, y, groups = planted([0.0, 3.0])
-    with pytest.raises(TaskError, match="too small. A test needs at least 1 permutation"):
+    with pytest.raises(TaskError, match=r"too small\. A test needs at least 1 permutation"):
         compare_layers(states, y, groups=groups, methods=["mean-difference"], n_permutations=0)
     constant = States.of_arrays([np.ones((80, 4)), np.ones((80, 4))], [f"text {row}" for row in range(80)])
     result = compare_layers(constant, y, groups=groups, methods=["mean-difference"], n_permutations=9)
