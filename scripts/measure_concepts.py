@@ -82,11 +82,24 @@ TOPIC_PROMPTS = [
     "A good day begins with", "The old man remembered", "On holiday we", "The magazine is about", "He dreams of",
     "The shop sells", "Every morning I",
 ]  # fmt: skip
+OPINION_VERBS = ("was", "is", "seems", "made me feel")
 OPINION_PROMPTS = [
     f"{thing} {verb}"
     for thing in ("The movie", "The story", "The music", "The food", "The service", "The hotel", "The game", "The book")
-    for verb in ("was", "is", "seems", "made me feel")
+    for verb in OPINION_VERBS
 ]
+MORE_OPINION_PROMPTS = OPINION_PROMPTS + [
+    f"{thing} {verb}"
+    for thing in (
+        "The play", "The concert", "The restaurant", "The trip", "The beach", "The museum", "The weather", "The park",
+        "The phone", "The car", "The lesson", "The speech", "The party", "The match", "The song", "The view",
+        "The city", "The room", "The meal", "The coffee", "The job", "The team", "The garden", "The article",
+    )
+    for verb in OPINION_VERBS
+]  # fmt: skip
+JOB_TEMPLATES = ("The {} said that", "The {} was late because")
+#: Name of a concept that is steered once more, with a larger number of prompts.
+MORE = "{}, {} prompts"
 CHEERFUL = ["You are cheerful and love everything.", "You are an optimist. You always see the good side."]
 GLOOMY = ["You are gloomy and hate everything.", "You are a pessimist. You always see the bad side."]
 QUESTIONS = [
@@ -139,7 +152,9 @@ def steered_concepts(data: Path) -> dict[str, Steered]:
 
     sentiment_texts = sentiment(data, N_LEARNED + N_JUDGED)
     learned, shown = _part(sentiment_texts, slice(N_LEARNED)), _part(sentiment_texts, slice(N_LEARNED, None))
-    jobs = [f"The {job} said that" for job in occupations(data)[0][::2]]
+    names = occupations(data)[0]
+    jobs = [f"The {job} said that" for job in names[::2]]
+    more_jobs = [template.format(job) for template in JOB_TEMPLATES for job in names]
     topics = _topics(slice(0, 10), TOPIC_TEXTS[:5])
     judged = _topics(slice(10, 16), TOPIC_TEXTS[5:])
 
@@ -163,6 +178,12 @@ def steered_concepts(data: Path) -> dict[str, Steered]:
         "gender": Steered(_halved(gender(data)), jobs, words, "male less female words per text", gender(data)),
         "topic": Steered(_halved(topics), TOPIC_PROMPTS, encoder(judged), unit, topics),
         "mood in a chat": Steered(persons, chats, encoder(shown), unit, unseen),
+        MORE.format("sentiment", len(MORE_OPINION_PROMPTS)): Steered(
+            _halved(learned), MORE_OPINION_PROMPTS, encoder(shown), unit, unseen
+        ),
+        MORE.format("gender", len(more_jobs)): Steered(
+            _halved(gender(data)), more_jobs, words, "male less female words per text", gender(data)
+        ),
     }
 
 
@@ -326,7 +347,8 @@ def steering(model: Any, tokenizer: Any, steered: Steered, judge: Any, seed: int
         {
             "method": point.method, "layer": point.layer, "strength": point.strength, "effect": point.effect,
             "low": point.interval.low, "high": point.interval.high, "nats": point.nats,
-            "repetition": point.repetition, "preserved": point.preserved, "mark": point.mark,
+            "repetition": point.repetition, "preserved": point.preserved,
+            "preserved_interval": point.preserved_interval, "mark": point.mark,
             "chosen": point.chosen,
         }
         for point in result.reported
@@ -391,7 +413,7 @@ def run_job(job: Job) -> tuple[Job, list[dict[str, Any]], float]:
         rows = list(survival(loaded.model, loaded.tokenizer, job.concept, job.data, job.seed))
     else:
         steered = steered_concepts(job.data)[job.concept]
-        judge = steered.judge(None if job.concept == "gender" else _loaded(job.encoder, job.device).model)
+        judge = steered.judge(None if job.concept.startswith("gender") else _loaded(job.encoder, job.device).model)
         chat = not isinstance(steered.prompts[0], str)
         skipped = chat and loaded.tokenizer.chat_template is None
         rows = [] if skipped else [steering(loaded.model, loaded.tokenizer, steered, judge, job.seed)]
@@ -673,7 +695,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     parts = options.parts.split(",")
     known = json.loads(options.out.read_text("utf-8")) if options.out.exists() else {}
-    names = {"remove": tuple(SIZES), "survive": SHOWN, "steer": ("sentiment", "gender", "topic", "mood in a chat")}
+    steered = ("sentiment", "gender", "topic", "mood in a chat", "sentiment, 128 prompts", "gender, 120 prompts")
+    names = {"remove": tuple(SIZES), "survive": SHOWN, "steer": steered}
     jobs = [
         Job(part, *model.split("=", 1), concept, seed, options.encoder, options.data, options.documents, options.device,
             options.threads)

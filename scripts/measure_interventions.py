@@ -40,6 +40,7 @@ from densray.states import (
     read_states,
     remove_preference,
 )
+from densray.states._evaluation import _interval as share_interval
 from densray.states._next_tokens import token_costs, under
 from densray.states._removal import learn_changes
 
@@ -207,11 +208,8 @@ def measure_removal(model: Any, tokenizer: Any, folder: Path, raw: Path, *, show
     np.savez_compressed(raw, keys=json.dumps(keys), share=share, **arrays)
 
 
-def measure_preference(model: Any, tokenizer: Any, folder: Path, raw: Path) -> list[float]:
-    """Measure `remove_preference` as users call it, at its default layers, with and without preserved pairs.
-
-    Returns the share of answers to the definitional prompts that stay correct, for each row of `raw`.
-    """
+def measure_preference(model: Any, tokenizer: Any, folder: Path, raw: Path) -> None:
+    """Measure `remove_preference` as users call it, at its default layers, with and without preserved pairs."""
     names, share = occupations(folder)
     words = [word for pair in DEFINING for word in pair]
     prompts = filled(PROMPTS, names) + filled(PROMPTS, words)
@@ -226,7 +224,7 @@ def measure_preference(model: Any, tokenizer: Any, folder: Path, raw: Path) -> l
     for name, preserve in (("remove_preference", None), ("remove_preference, pairs preserved", preserved)):
         changes[name], _ = remove_preference(
             model, tokenizer, preference, ordinary, templates=templates, preserve=preserve,
-            tests=InterventionTests(texts[:2]),
+            tests=InterventionTests(texts[:2], probe_layers=()),
         )  # fmt: skip
     odds = np.array([continuation_log_odds(model, tokenizer, asked, change) for change in changes.values()])
     losses = np.array(
@@ -238,9 +236,6 @@ def measure_preference(model: Any, tokenizer: Any, folder: Path, raw: Path) -> l
     ]
     keys = [(name, *place) for name, place in zip(changes, places, strict=True)]
     np.savez_compressed(raw, keys=json.dumps(keys), share=share, odds=odds, losses=losses)
-    answers = odds[:, len(PROMPTS) * len(names) :].reshape(len(odds), -1, 2) > 0.0
-    correct = answers == np.array([True, False])
-    return [float(each[correct[0]].mean()) for each in correct]
 
 
 class Measured:
@@ -253,16 +248,19 @@ class Measured:
             count = len(PROMPTS) * len(self.share)
             self.odds = file["odds"][:, :count].reshape(len(self.keys), len(PROMPTS), -1)
             self.defining = file["odds"][:, count:].reshape(len(self.keys), len(PROMPTS), -1, 2)
+            self.correct = (self.defining > 0.0) == np.array([True, False])
 
     def figures(self, point: int, jobs: np.ndarray, pairs: np.ndarray, lines: np.ndarray) -> dict[str, float]:
         """Return the figures on some occupations, pairs and texts; of an occupation its mean over templates counts."""
         odds = self.odds[point][:, jobs].mean(axis=0)
         kept = self.defining[point][:, pairs].reshape(-1, 2)
+        stayed = self.correct[point][:, pairs][self.correct[0][:, pairs]]
         loss, base = (self.losses[row][lines].sum(axis=0) for row in (point, 0))
         return {
             "rho": float(spearman(self.share[jobs], odds)),
             "spread": float(odds.std()),
             "level": float(odds.mean()),
+            "correct": float(stayed.mean()) if len(stayed) else float("nan"),
             "kept": float(auc(np.tile([1, 0], len(kept)), kept.ravel())),
             "gap": float((kept[:, 0] - kept[:, 1]).mean()),
             "cost": float(np.expm1(loss[0] / loss[1] - base[0] / base[1])),
@@ -274,11 +272,13 @@ class Measured:
         return np.arange(len(self.share)), np.arange(self.defining.shape[2]), np.arange(self.losses.shape[1])
 
     def intervals(self, point: int, draws: int = 500) -> dict[str, list[float]]:
-        """Return 95 % intervals of the figures: occupations, pairs and texts resampled."""
+        """Return 95% intervals of the figures: occupations, pairs and texts resampled."""
         random = np.random.default_rng(0)
         found = [self.figures(point, *(random.choice(one, len(one)) for one in self.all_of())) for _ in range(draws)]
         names = ("rho", "level", "kept", "cost")
-        return {name: np.quantile([each[name] for each in found], [0.025, 0.975]).tolist() for name in names}
+        ends = {name: np.quantile([each[name] for each in found], [0.025, 0.975]).tolist() for name in names}
+        shares = share_interval([each["correct"] for each in found], self.defining.shape[2])
+        return ends | {"correct": list(shares or ())}
 
 
 def removal_figures(raw: Path, *, choose: bool = True) -> dict[str, Any]:
@@ -307,7 +307,7 @@ def _halvings(known: Measured, rows: Sequence[int]) -> Iterator[dict[str, Any]]:
         for part in (0, 1):
             choosing, reporting = ([order[start::2] for order in orders] for start in (part, 1 - part))
             found = [known.figures(row, *choosing) for row in rows]
-            points = [SweepPoint((), 0.0, abs(each["rho"]), np.log1p(each["cost"]), each["kept"]) for each in found]
+            points = [SweepPoint((), 0.0, abs(each["rho"]), np.log1p(each["cost"]), each["correct"]) for each in found]
             best = choose_point(points)
             yield {"seed": seed, "part": part, "point": rows[best], "chosen_on": found[best]} | {
                 "reported_on": known.figures(rows[best], *reporting)
@@ -562,13 +562,14 @@ def _remover(row: Mapping[str, Any]) -> str:
 
 
 def _removal_table(found: Mapping[str, Any]) -> str:
-    lines = ["| changed layers | remover | ρ | spread | level | definitions: AUC | gap | perplexity |"]
-    lines.append("| --- | --- |" + " ---: |" * 6)
+    lines = ["| changed layers | remover | ρ | spread | level | correct answers that stay | AUC | gap | perplexity |"]
+    lines.append("| --- | --- |" + " ---: |" * 7)
     for row in sorted(found["points"], key=lambda row: SHOWN.index(row["where"]) if row["where"] in SHOWN else 9):
         if row["where"] in SHOWN and row["strength"] in (0.0, 1.0):
             cells = [row["where"], _remover(row), _spanned(row["rho"], row["intervals"]["rho"], "+.2f")]
             cells += [f"{row['spread']:.2f}", f"{row['level']:+.2f}"]
-            cells += [_spanned(row["kept"], row["intervals"]["kept"], ".2f"), f"{row['gap']:.2f}"]
+            cells += [_spanned(row["correct"], row["intervals"]["correct"], ".0%"), f"{row['kept']:.2f}"]
+            cells.append(f"{row['gap']:.2f}")
             cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -576,8 +577,8 @@ def _removal_table(found: Mapping[str, Any]) -> str:
 
 def _preference_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the figures of `remove_preference` as users call it."""
-    lines = ["| removal | ρ | spread | level | correct answers that stay | gap | perplexity |"]
-    lines.append("| --- |" + " ---: |" * 6)
+    lines = ["| removal | ρ | spread | level | correct answers that stay | AUC | gap | perplexity |"]
+    lines.append("| --- |" + " ---: |" * 7)
     names = {
         "nothing": "none",
         "remove_preference": "without `preserve=`",
@@ -585,7 +586,8 @@ def _preference_table(rows: Sequence[Mapping[str, Any]]) -> str:
     }
     for row in rows:
         cells = [names[row["remover"]], _spanned(row["rho"], row["intervals"]["rho"], "+.2f"), f"{row['spread']:.2f}"]
-        cells += [f"{row['level']:+.2f}", f"{row['correct']:.0%}", f"{row['gap']:.2f}"]
+        cells += [f"{row['level']:+.2f}", _spanned(row["correct"], row["intervals"]["correct"], ".0%")]
+        cells += [f"{row['kept']:.2f}", f"{row['gap']:.2f}"]
         cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -593,14 +595,15 @@ def _preference_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _removal_tables(found: Mapping[str, Any]) -> dict[str, str]:
     tables_by_name = {"states-removal": _removal_table(found)}
-    lines = ["| candidates | ρ | definitions: AUC | perplexity | within all bounds | chosen most often |"]
+    lines = ["| candidates | ρ | correct answers that stay | perplexity | within all bounds | chosen most often |"]
     lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
     for among, halves in found["chosen"].items():
-        figures = {name: np.array([half["reported_on"][name] for half in halves]) for name in ("rho", "kept", "cost")}
-        within = (np.abs(figures["rho"]) <= 0.05) & (figures["kept"] >= 0.9) & (figures["cost"] < 0.03)
+        names = ("rho", "correct", "cost")
+        figures = {name: np.array([half["reported_on"][name] for half in halves]) for name in names}
+        within = (np.abs(figures["rho"]) <= 0.05) & (figures["correct"] >= 0.9) & (figures["cost"] < 0.03)
         numbers = [half["point"] for half in halves]
         best = found["points"][max(set(numbers), key=numbers.count)]
-        forms = {"rho": "+.2f", "kept": ".2f", "cost": "+.1%"}
+        forms = {"rho": "+.2f", "correct": ".0%", "cost": "+.1%"}
         cells = [
             _spanned(figures[name].mean(), np.quantile(figures[name], [0.1, 0.9]), form) for name, form in forms.items()
         ]
@@ -655,30 +658,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=DOCS)
     parser.add_argument("--parts", default="remove,figures,steer")
     parser.add_argument("--raw", type=Path, default=Path("removal.npz"), help="what every point of a removal answered")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--second", action="store_true", help="a second model: of a removal only what a table shows")
     options = parser.parse_args(arguments)
-    if options.parts != "figures":
+    parts = set(options.parts.split(","))
+    if parts - {"figures", "preference-figures"}:
         from densray.states import load_model
 
-        loaded = load_model(options.model)
+        loaded = load_model(options.model, device=options.device)
         model, tokenizer = loaded.model, loaded.tokenizer
-    if "speed" in options.parts:
+    if "speed" in parts:
         written(
             options.out / "states_speed.json", throughput(model, tokenizer, options.data, options.out / "states-speed")
         )
-    if "remove" in options.parts:
+    if "remove" in parts:
         measure_removal(model, tokenizer, options.data, options.raw, shown=options.second)
-    if "figures" in options.parts:
+    if "figures" in parts:
         path = options.out / ("states_removal_second.json" if options.second else "states_removal.json")
         written(path, removal_figures(options.raw, choose=not options.second))
-    if "preference" in options.parts:
-        stayed = measure_preference(model, tokenizer, options.data, options.raw)
-        points = removal_figures(options.raw, choose=False)["points"]
-        written(
-            options.out / f"states_preference{'_second' if options.second else ''}.json",
-            [row | {"correct": share} for row, share in zip(points, stayed, strict=True)],
-        )
-    if "steer" in options.parts:
+    if "preference" in parts:
+        measure_preference(model, tokenizer, options.data, options.raw)
+    if {"preference", "preference-figures"} & parts:
+        path = options.out / f"states_preference{'_second' if options.second else ''}.json"
+        written(path, removal_figures(options.raw, choose=False)["points"])
+    if "steer" in parts:
         written(options.out / "states_steering.json", steering(model, tokenizer, options.data))
 
 

@@ -17,7 +17,7 @@ from densray.axes._evidence import OUTLYING_LENGTH, lengths_of
 from densray.errors import Argument, SignalWarning, TaskError, shorten
 from densray.folds import fold_numbers
 from densray.groups import number_groups
-from densray.metrics import Interval, auc, auc_interval, mean_interval
+from densray.metrics import Interval, auc, auc_interval, mean_interval, proportion_interval
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_estimate, show_number, show_share
 from densray.rotations import METHODS, make_rotation
@@ -189,6 +189,8 @@ class SteeringPoint:
     preserved : float
         Share of the unrelated prompts answered correctly before steering that are still answered correctly; NaN if not
         measured.
+    preserved_interval : Interval, optional
+        95% interval of this share (Wilson); None if not measured.
     mark : str
         ``"no visible effect"``, ``"clear"`` or ``"breaks the text"``.
     chosen : bool
@@ -203,6 +205,7 @@ class SteeringPoint:
     repetition: float
     empty: float
     preserved: float
+    preserved_interval: Interval | None
     mark: str
     chosen: bool = False
 
@@ -246,11 +249,10 @@ class SteeringResult(Result):
         point = self.chosen
         if point is None or self.intervention is None:
             return f"Nothing was chosen: {self.reason}"
-        preserved = (
-            ""
-            if np.isnan(point.preserved)
-            else f", {show_share(point.preserved)} of unrelated correct answers preserved"
-        )
+        preserved, ends = "", point.preserved_interval
+        if ends is not None:
+            share, low, high = map(show_share, (point.preserved, ends.low, ends.high))
+            preserved = f", {share} [{low}, {high}] of unrelated correct answers preserved"
         return (
             f"{_named(point)}: {point.mark} on unseen prompts "
             f"(effect {show_estimate(point.effect, point.interval.low, point.interval.high, 2)}; "
@@ -274,6 +276,8 @@ class SteeringResult(Result):
         numbers = [Column("effect", decimals=2), Column("low", decimals=2), Column("high", decimals=2)]
         numbers += [Column("nats", "nats added", decimals=2), Column("repetition", decimals=2)]
         numbers += [Column("empty", decimals=2), Column("preserved", "correct answers preserved", decimals=2)]
+        numbers += [Column("preserved low", "preserved, low", decimals=2)]
+        numbers += [Column("preserved high", "preserved, high", decimals=2)]
         columns: list[Column | str] = ["method", "layer", "strength", *numbers, "mark", "chosen"]
         units = "Strength 1 is the distance between the class means at that layer."
         tried = Table(
@@ -293,9 +297,11 @@ def _named(point: SteeringPoint) -> str:
 
 
 def _row(point: SteeringPoint) -> dict[str, Any]:
-    row = {name: getattr(point, name) for name in SteeringPoint.__dataclass_fields__ if name != "interval"}
-    chosen = {"low": point.interval.low, "high": point.interval.high, "chosen": "chosen" if point.chosen else ""}
-    return row | chosen
+    intervals = ("interval", "preserved_interval")
+    row = {name: getattr(point, name) for name in SteeringPoint.__dataclass_fields__ if name not in intervals}
+    low, high = point.preserved_interval or (float("nan"), float("nan"))
+    ends = {"low": point.interval.low, "high": point.interval.high, "preserved low": low, "preserved high": high}
+    return row | ends | {"chosen": "chosen" if point.chosen else ""}
 
 
 def steer(
@@ -586,11 +592,12 @@ class _Tested:
         """Return the prompts with the unsteered text after each; intervals hold for `n_settings` at once."""
         return _Prompts(self, prompts, n_settings)
 
-    def preserved(self, change: Intervention) -> float:
-        """Return the share of correct answers that stay correct; NaN if there are none."""
+    def preserved(self, change: Intervention) -> tuple[float, Interval | None]:
+        """Return the share of correct answers that stay correct, with its interval; NaN if there are none."""
         if not self.correct.any():
-            return float("nan")
-        return float(correct_facts(self.model, self.tokenizer, self.facts, change)[self.correct].mean())
+            return float("nan"), None
+        share = float(correct_facts(self.model, self.tokenizer, self.facts, change)[self.correct].mean())
+        return share, proportion_interval(share, int(self.correct.sum()))
 
 
 class _Prompts:
@@ -642,9 +649,9 @@ class _Prompts:
         added = nats - self.nats
         broken = not added <= _NATS or repetition - self.repetition > _REPETITION or empty > _EMPTY
         mark = _MARKS[2] if broken else _MARKS[1] if interval.low > 0.0 else _MARKS[0]
-        preserved = float("nan") if broken else self.tested.preserved(intervention)
+        preserved, ends = (float("nan"), None) if broken else self.tested.preserved(intervention)
         return SteeringPoint(
-            method, layer, strength, float(rises.mean()), interval, added, repetition, empty, preserved, mark
+            method, layer, strength, float(rises.mean()), interval, added, repetition, empty, preserved, ends, mark
         )
 
     def climbed(
