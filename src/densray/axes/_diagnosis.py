@@ -328,7 +328,7 @@ class Diagnosis(Result):
             ("seed angle", f"{show_number(self.seed_angle.upper, 1)}°", "at most (95%), from the average axis of "
              f"other sets of seeds of this size; estimate {show_number(self.seed_angle.median, 1)}°"),
             ("reliability", show_reliability(spread.reliability, *spread.reliability_interval),
-             f"of the scores of the {all_rows}: their share that other seeds would reproduce"),
+             f"expected correlation with the scores of the {all_rows} from other seeds"),
             ("standard error", show_number(spread.standard_error, 4), f"median over the {all_rows}"),
             ("variance", show_share(spread.variance_share, 2),
              f"of the space along the axis; with equal directions {show_share(1 / self._width, 2)}"),

@@ -43,8 +43,8 @@ class VocabularySpread:
         Share of the variance of all vectors that lies along the axis. If all d directions were equal, each would have
         1/d.
     reliability : float
-        1 - (mean squared standard error) / (variance of the scores): the share of the variation between words that
-        other seeds of the same kind would reproduce.
+        1 - (mean squared standard error) / (variance of the scores): the expected correlation with the scores from
+        other seeds of the same number and kind.
     reliability_interval : Interval
         95% interval for the reliability that seed sets of this size and kind have on average.
     standard_error : float

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray.errors import one_line
-from densray.report import show_estimate, show_number, show_p, show_share
+from densray.report import show_estimate, show_number, show_p
 from densray.statistics import HELD_OUT_INFLATION
 
 #: From worst to best.
@@ -107,8 +107,8 @@ def judge(
     'Trust: too few to tell (14 seeds). Shuffled labels do as well, as they may with so few seeds. Add about 70 more \
 seeds to tell.'
     >>> judge(auc=0.95, auc_low=0.88, auc_high=1.0, **loose, contradicting=["correct"], **seeds).sentence
-    'Trust: weak (14 seeds). Other seeds would reproduce 40% (0% to 70%) of the variation in scores. Add 50 to 100 \
-more seeds. “correct” contradicts the other seeds.'
+    'Trust: weak (14 seeds). Scores from other seeds would correlate 0.40 (0.00 to 0.70) with these. Add 50 to 100 more \
+seeds. “correct” contradicts the other seeds.'
     """
     is_reversed, n_seeds = auc_high < 0.5, n_high + n_low
     grouped = n_groups is not None and 2 * n_groups <= n_seeds
@@ -127,13 +127,13 @@ more seeds. “correct” contradicts the other seeds.'
         else "shuffled labels do as well"
     )
     ordered = show_number(100 * auc_low, 0, marks=_PERCENTS)
-    kept = show_share(reliability, marks=RELIABILITY_MARKS)
+    kept = show_number(reliability, 2, marks=RELIABILITY_MARKS)
     if math.isfinite(reliability_low):
-        kept += f" ({show_share(reliability_low)} to {show_share(reliability_high)})"
+        kept += f" ({show_number(reliability_low, 2)} to {show_number(reliability_high, 2)})"
     marks = {
         chance: "unclear" if unclear else "none" if failed else "good",
         f"it may order only {ordered} of 100 pairs of unseen {noun}s correctly": _grade(auc_low),
-        f"other {seeds} would reproduce {kept} of the variation in scores": _grade(reliability),
+        f"scores from other {seeds} would correlate {kept} with these": _grade(reliability),
     }
     grade = min(marks.values(), key=GRADES.index)
     limits = tuple(reason for reason, mark in marks.items() if mark == grade and grade != GRADES[-1])

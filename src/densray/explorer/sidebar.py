@@ -87,8 +87,8 @@ _GLOSSARY = """
 - **Pairs ranked correctly** (held-out AUC): the share of pairs of a high and a low seed in which the high one scores
   higher. Each seed is scored by an axis fitted without it. 50% is guessing.
 - **Held-out τ**: the rank correlation (Kendall's τ-b) of these scores with the labels. 0 is chance.
-- **Reliability**: the share of the variation in scores that other seeds (as many, of the same kind) would reproduce.
-  Below it is its 95% interval.
+- **Reliability**: the expected correlation with scores from other seeds (as many, of the same kind). Below it is its
+  95% interval.
 - **p-value** (permutation test): how often an axis of shuffled labels does as well. Above 0.05, the axis may be chance.
 - **Seed angle**: an upper bound (95% confidence) on the angle between this axis and the average axis of sets of as many
   such seeds.

@@ -19,8 +19,7 @@ GLOSSARY = """
 - **± and bars**: how much a score varies with the choice of labelled documents. ± is one standard error; bars are two.
 - **Pairs ranked correctly** (held-out AUC): the share of pairs of documents with different labels in which the higher
   label has the higher score. Each document is scored by an axis fitted without it. 50% is guessing.
-- **Reliability**: the share of the variation in scores that other labelled documents (as many, of the same kind) would
-  reproduce.
+- **Reliability**: the expected correlation with scores from other labelled documents (as many, of the same kind).
 - **p-value** (permutation test): how often an axis of shuffled labels does as well. Above 0.05, the axis may be chance.
 - **Probe**: a model that tries to predict the labels after the removal, in documents that the erasure was not learned
   from. An AUC of 0.5 is guessing, 1 is perfect.

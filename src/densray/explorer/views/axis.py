@@ -142,7 +142,7 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
                 _seed_button(word, f"contradicting {place}")
     first = diagnosis.axes[0]
     interval = " to ".join(show_share(end, marks=AUC_MARKS) for end in first.auc_interval)
-    kept = " to ".join(show_share(end) for end in diagnosis.vocabulary.reliability_interval)
+    kept = " to ".join(show_number(end, 2) for end in diagnosis.vocabulary.reliability_interval)
     tiles = {
         "Seeds": (
             show_count(diagnosis.n_seeds),
@@ -156,10 +156,10 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
             "95% interval). Each seed is scored by an axis fitted without it. 50% is guessing.",
         ),
         "Reliability": (
-            show_share(diagnosis.vocabulary.reliability, marks=RELIABILITY_MARKS),
+            show_number(diagnosis.vocabulary.reliability, 2, marks=RELIABILITY_MARKS),
             kept,
-            "The share of the variation in scores that other seeds (as many, of the same kind) would reproduce, with "
-            "its 95% interval. The median standard error of a score is "
+            "The expected correlation with scores from other seeds (as many, of the same kind), with its 95% "
+            "interval. The median standard error of a score is "
             f"{show_number(diagnosis.vocabulary.standard_error)}.",
         ),
         "p-value": (

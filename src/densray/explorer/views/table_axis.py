@@ -160,10 +160,10 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
             "its 95% interval). Each document is scored by an axis fitted without it. 50% is guessing.",
         ),
         "Reliability": (
-            show_share(diagnosis.vocabulary.reliability, marks=RELIABILITY_MARKS),
-            " to ".join(show_share(end) for end in diagnosis.vocabulary.reliability_interval),
-            "The share of the variation in scores that other labelled documents (as many, of the same kind) would "
-            "reproduce, with its 95% interval. The median standard error of a score is "
+            show_number(diagnosis.vocabulary.reliability, 2, marks=RELIABILITY_MARKS),
+            " to ".join(show_number(end, 2) for end in diagnosis.vocabulary.reliability_interval),
+            "The expected correlation with scores from other labelled documents (as many, of the same kind), with "
+            "its 95% interval. The median standard error of a score is "
             f"{show_number(diagnosis.vocabulary.standard_error)}.",
         ),
         "p-value": (
