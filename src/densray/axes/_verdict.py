@@ -107,8 +107,8 @@ def judge(
     'Trust: too few to tell (14 seeds). Shuffled labels do as well, as they may with so few seeds. Add about 70 more \
 seeds to tell.'
     >>> judge(auc=0.95, auc_low=0.88, auc_high=1.0, **loose, contradicting=["correct"], **seeds).sentence
-    'Trust: weak (14 seeds). Scores from other seeds would correlate 0.40 (0.00 to 0.70) with these. Add 50 to 100 more \
-seeds. “correct” contradicts the other seeds.'
+    'Trust: weak (14 seeds). Scores from other seeds would correlate 0.40 (0.00 to 0.70) with these. Add 50 to 100 \
+more seeds. “correct” contradicts the other seeds.'
     """
     is_reversed, n_seeds = auc_high < 0.5, n_high + n_low
     grouped = n_groups is not None and 2 * n_groups <= n_seeds
