@@ -445,12 +445,20 @@ SHOWN = ("sentiment", "cities", "gender")
 SIZES = {"sentiment": N_SENTIMENT, "cities": 748, "gender": 240, "sentiment, 800 texts": 800}
 
 
+def removed_in(known: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Return the models in which every concept was removed: those of the main tables and figures."""
+    return {model: concepts for model, concepts in known.items() if set(SIZES) <= set(concepts)}
+
+
 def tables() -> dict[str, str]:
     """Return the tables by the name the page gives them."""
     known = json.loads(NUMBERS.read_text("utf-8"))
+    main = removed_in(known["remove"])
+    larger = {model: concepts for model, concepts in known["remove"].items() if model not in main}
     return {
-        "concepts-removal": _removal_table(known["remove"]),
-        "concepts-removers": _removers_table(known["remove"]),
+        "concepts-removal": _removal_table(main),
+        "concepts-removers": _removers_table(main),
+        "concepts-larger": _removers_table(larger),
         "concepts-survival": _survival_table(known["survive"]),
         "concepts-steering": _steering_table(known["steer"]),
         "concepts-texts": _texts_table(known["steer"]),
@@ -505,7 +513,7 @@ SHOWN_REMOVERS = {
 
 def _removers_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the highest linear probe and the costs of each remover."""
-    places = [(model, concept) for model in known for concept in SHOWN]
+    places = [(model, concept) for model in known for concept in SHOWN if concept in known[model]]
     lines = ["| remover | changed | " + " | ".join(f"{model}, {concept}" for model, concept in places) + " |"]
     lines.append("| --- | --- |" + " ---: |" * len(places))
     for remover, where in [("none", "none"), *POINTS]:
@@ -530,39 +538,63 @@ def _survival_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _steering_table(known: Mapping[str, Mapping[str, Any]]) -> str:
-    lines = ["| model | concept | splits | " + " | ".join(f"`{method}`" for method in (*STEERED, "chosen")) + " |"]
-    lines.append("| --- | --- | ---: |" + " ---: |" * (len(STEERED) + 1))
+#: Prompts that each concept is judged on; half of them choose. A name may end with a larger number.
+N_PROMPTS = {"sentiment": 32, "gender": 30, "topic": 32, "mood in a chat": 32}
+
+
+def steered_cases(known: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, int, list[dict[str, Any]]]]:
+    """Return model, concept, number of prompts and splits of every steering."""
+    cases = []
     for model, concepts in known.items():
-        for concept, rows in concepts.items():
-            cells = []
-            for method in (*STEERED, "chosen"):
-                points = [
-                    point
-                    for row in rows
-                    for point in row["reported"]
-                    if (point["chosen"] if method == "chosen" else point["method"] == method)
-                ]
-                if not points:
-                    cells.append(f"no usable point in {len(rows)}")
-                    continue
-                effects = [point["effect"] for point in points]
-                clear = sum(point["mark"] == "clear" for point in points)
-                shown = "{:+.2f} ± {:.2f}".format(*interval(effects)) if len(effects) > 1 else f"{effects[0]:+.2f}"
-                cells.append(f"{shown}; clear in {clear} of {len(rows)}")
-            lines.append(f"| {model} | {concept} | {len(rows)} | {' | '.join(cells)} |")
+        for name, rows in concepts.items():
+            concept, _, more = name.partition(", ")
+            cases.append((model, concept, int(more.split()[0]) if more else N_PROMPTS[concept], rows))
+    return cases
+
+
+def reported_points(rows: Sequence[Mapping[str, Any]], method: str) -> list[dict[str, Any]]:
+    """Return the points of a method (or of the chosen one) on the prompts that chose nothing: at most one per split."""
+    return [
+        point
+        for row in rows
+        for point in row["reported"]
+        if (point["chosen"] if method == "chosen" else point["method"] == method)
+    ]
+
+
+def _steering_table(known: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return for every case the splits with a choice and with a clear effect, and the mean effect of each method."""
+    methods = ("chosen", *STEERED)
+    titles = ["effect of the chosen", *(f"`{method}`" for method in STEERED)]
+    lines = ["| model | concept | prompts | chosen in | clear in | " + " | ".join(titles) + " |"]
+    lines.append("| --- | --- |" + " ---: |" * (3 + len(titles)))
+    for model, concept, n_prompts, rows in steered_cases(known):
+        chosen = reported_points(rows, "chosen")
+        cells = [model, concept, str(n_prompts), f"{len(chosen)} of {len(rows)}"]
+        cells.append(f"{sum(point['mark'] == 'clear' for point in chosen)} of {len(rows)}")
+        for method in methods:
+            points = reported_points(rows, method)
+            effects = [point["effect"] for point in points]
+            shown = (
+                "{:+.2f} ± {:.2f}".format(*interval(effects))
+                if len(effects) > 1
+                else "".join(f"{effect:+.2f}" for effect in effects)
+            )
+            clear = sum(point["mark"] == "clear" for point in points)
+            cells.append(shown if method == "chosen" or not points else f"{shown}; {clear} of {len(points)}")
+        lines.append(f"| {' | '.join(cell or '–' for cell in cells)} |")
     return "\n".join(lines)
 
 
 def _texts_table(known: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the first prompts of the first split, with the text before and after."""
+    """Return the first prompts of the first split with a choice, with the text before and after."""
     lines = ["| model, concept | prompt | unsteered | steered |", "| --- | --- | --- | --- |"]
-    for model, concepts in known.items():
-        for concept, rows in concepts.items():
-            for prompt, *texts in rows[0]["examples"][:2]:
-                questions = re.findall(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", prompt, re.DOTALL) or [prompt]
-                shown = [" ".join(text.split()).replace("|", "/") for text in (questions[-1], *texts)]
-                lines.append(f"| {model}, {concept} | {' | '.join(shown)} |")
+    cases = {(model, concept): rows for model, concept, _, rows in steered_cases(known)}  # the most prompts come last
+    for (model, concept), rows in cases.items():
+        for prompt, *texts in rows[0]["examples"][:2]:
+            questions = re.findall(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", prompt, re.DOTALL) or [prompt]
+            shown = [" ".join(text.split()).replace("|", "/") for text in (questions[-1], *texts)]
+            lines.append(f"| {model}, {concept} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
@@ -574,7 +606,7 @@ def draw() -> None:
     from densray.figures._narrow import save_both
     from densray.figures._style import styled
 
-    known = json.loads(NUMBERS.read_text("utf-8"))["remove"]
+    known = removed_in(json.loads(NUMBERS.read_text("utf-8"))["remove"])
     kinds = {("none", "none"): "unchanged", (OWN, "last third"): "LEACE, in order", (AT_ONCE, "last third"): AT_ONCE}
     panels = []
     for concept in SHOWN:
@@ -628,7 +660,7 @@ def draw_trade_off() -> None:
     from densray.figures import _style as style
     from densray.figures._narrow import save_both
 
-    known = json.loads(NUMBERS.read_text("utf-8"))["remove"]
+    known = removed_in(json.loads(NUMBERS.read_text("utf-8"))["remove"])
     alt = style.altair()
 
     def across(key: str) -> Any:

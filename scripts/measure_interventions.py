@@ -523,6 +523,7 @@ def tables() -> dict[str, str]:
     makers = {"speed": _speed_table, "removal": _removal_tables, "steering": _steering_table}
     makers["removal_second"] = lambda found: {"states-removal-second": _removal_table(found)}
     makers["preference"] = lambda rows: {"states-preference": _preference_table(rows)}
+    makers["preference_second"] = lambda rows: {"states-preference-second": _preference_table(rows)}
     found = {}
     for name, make in makers.items():
         path = DOCS / f"states_{name}.json"
@@ -561,6 +562,11 @@ def _remover(row: Mapping[str, Any]) -> str:
     return REMOVERS.get(row["remover"], row["remover"])
 
 
+def _stayed(row: Mapping[str, Any]) -> str:
+    """Return the share of correct answers that stay correct, with its interval; nothing where nothing is removed."""
+    return _spanned(row["correct"], row["intervals"]["correct"], ".0%") if row["strength"] else "–"
+
+
 def _removal_table(found: Mapping[str, Any]) -> str:
     lines = ["| changed layers | remover | ρ | spread | level | correct answers that stay | AUC | gap | perplexity |"]
     lines.append("| --- | --- |" + " ---: |" * 7)
@@ -568,7 +574,7 @@ def _removal_table(found: Mapping[str, Any]) -> str:
         if row["where"] in SHOWN and row["strength"] in (0.0, 1.0):
             cells = [row["where"], _remover(row), _spanned(row["rho"], row["intervals"]["rho"], "+.2f")]
             cells += [f"{row['spread']:.2f}", f"{row['level']:+.2f}"]
-            cells += [_spanned(row["correct"], row["intervals"]["correct"], ".0%"), f"{row['kept']:.2f}"]
+            cells += [_stayed(row), f"{row['kept']:.2f}"]
             cells.append(f"{row['gap']:.2f}")
             cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
             lines.append(f"| {' | '.join(cells)} |")
@@ -586,8 +592,7 @@ def _preference_table(rows: Sequence[Mapping[str, Any]]) -> str:
     }
     for row in rows:
         cells = [names[row["remover"]], _spanned(row["rho"], row["intervals"]["rho"], "+.2f"), f"{row['spread']:.2f}"]
-        cells += [f"{row['level']:+.2f}", _spanned(row["correct"], row["intervals"]["correct"], ".0%")]
-        cells += [f"{row['kept']:.2f}", f"{row['gap']:.2f}"]
+        cells += [f"{row['level']:+.2f}", _stayed(row), f"{row['kept']:.2f}", f"{row['gap']:.2f}"]
         cells.append(f"{row['perplexity']:.1f} ({row['cost']:+.1%})")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

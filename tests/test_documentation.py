@@ -277,7 +277,8 @@ def test_axe_finds_nothing_serious_on_a_built_page(chrome: Any, site: str, page:
 
 
 #: Pages with long code in a sentence, with tables, with output, with pictures and with charts.
-_LAID_OUT = ["index", "tutorial", "trust", "explorer", "people", "debiasing", "language-models", "how-to/coming-from"]
+_LAID_OUT = ["index", "tutorial", "trust", "explorer", "people", "debiasing", "how-to/coming-from"]
+_LAID_OUT += ["language-models", "language-models-steering"]
 
 
 @pytest.mark.slow
@@ -327,7 +328,16 @@ def test_charts_and_tables_of_a_built_page_can_be_read_at_every_width(chrome: An
 
     visitor = Visitor(chrome, site, width=across, height=900)
     found = {}
-    for page in ("trust", "people", "debiasing", "removers", "documents", "language-models", "scale"):
+    for page in (
+        "trust",
+        "people",
+        "debiasing",
+        "removers",
+        "documents",
+        "language-models",
+        "language-models-removal",
+        "scale",
+    ):
         visitor.page.goto(f"{site}/{page}.html")
         charts = visitor.page.evaluate(_LETTERS)
         assert charts, page

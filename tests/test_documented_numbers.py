@@ -17,6 +17,7 @@ import pytest
 from densray.analogy import compare_categories
 from densray.metrics import correlation_interval
 from densray.removers import REMOVERS
+from results_pages import on_language_models
 
 ROOT = Path(__file__).parents[1]
 PAGE = " ".join((ROOT / "docs" / "debiasing.md").read_text("utf-8").split())
@@ -184,8 +185,8 @@ def test_what_the_page_says_of_single_categories_holds(script: ModuleType, categ
 
 def test_the_findings_on_language_models_are_those_of_the_run() -> None:
     numbers = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))
-    known = numbers["remove"]
-    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+    known = {model: numbers["remove"][model] for model in ("Gemma", "SmolLM2")}
+    page = on_language_models()
     own, given, at_once = "LEACE beside own text", "LEACE beside text", "LEACE, not in order"
     cases = [(model, concept) for model in known for concept in ("sentiment", "cities", "gender")]
     figures = {"highest": lambda row: max(row["linear"]), "last": lambda row: row["linear"][-1]}
@@ -250,7 +251,6 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
     shuffled = all_cases("LEACE beside text, random labels", "highest")
     assert np.abs(np.subtract(plain, shuffled)).max() < 0.01
     network = {concept: [f"{mean(model, concept, own, 'mlp'):.2f}" for model in known] for _, concept in cases}
-    assert list(known) == ["Gemma", "SmolLM2"]
     assert "detects cities with an AUC of {} in Gemma and {} in SmolLM2".format(*network["cities"]) in page
     assert "sentiment with {} and {}".format(*network["sentiment"]) in page
     assert network["gender"] == ["0.58", "0.58"]
@@ -274,7 +274,8 @@ def concepts() -> Iterator[ModuleType]:
 
 def trade_offs(script: ModuleType) -> dict[tuple[str, str], dict[tuple[str, str], tuple[float, float]]]:
     """By model and concept: the AUC and the cost of each mark of the figure, by remover and region."""
-    known = json.loads(script.NUMBERS.read_text("utf-8"))["remove"]
+    known = script.removed_in(json.loads(script.NUMBERS.read_text("utf-8"))["remove"])
+    assert list(known) == ["Gemma", "SmolLM2"]
     return {
         (model, concept): {
             (mark["remover"], mark["where"]): (mark["auc"], mark["cost"]) for mark in script.trade_off(rows[concept])
@@ -285,7 +286,7 @@ def trade_offs(script: ModuleType) -> dict[tuple[str, str], dict[tuple[str, str]
 
 
 def test_the_caption_of_the_trade_off_says_what_its_marks_show(concepts: ModuleType) -> None:
-    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+    page = on_language_models()
     cases = trade_offs(concepts)
     assert len(cases) == 6
     assert all(set(marks) == {*concepts.POINTS} for marks in cases.values())
@@ -313,7 +314,7 @@ def test_the_caption_of_the_trade_off_says_what_its_marks_show(concepts: ModuleT
 
 
 def test_the_curve_of_the_trade_off_does_not_fall_when_more_layers_are_changed(concepts: ModuleType) -> None:
-    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+    page = on_language_models()
     known = json.loads(concepts.NUMBERS.read_text("utf-8"))["remove"]
     left = []
     for (model, concept), marks in trade_offs(concepts).items():
@@ -353,39 +354,87 @@ def test_other_concepts_survive_a_removal_as_the_page_says() -> None:
     assert np.shape(changes) == (12, 8)
     assert np.abs(np.mean(changes, axis=1)).max() <= 0.003
     assert np.abs(changes).max() <= 0.009
-    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+    page = on_language_models()
     assert "no mean changes by more than 0.003, and no split by more than 0.009" in page
 
 
-def test_the_findings_on_steering_are_those_of_the_run() -> None:
+def test_a_removal_from_a_larger_model_leaves_what_the_page_says() -> None:
+    known = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))["remove"]["TinyLlama"]
+    left, costs = {}, []
+    for concept, rows in known.items():
+        own = [row for row in rows if (row["remover"], row["where"]) == ("LEACE beside own text", "last third")]
+        assert len(own) == 8
+        left[concept] = np.mean([max(row["linear"]) for row in own])
+        costs += [np.mean([row[text] for row in own]) for text in ("cost", "documents")]
+    page = on_language_models()
+    assert "leaves an AUC of {gender:.2f} for gender and {cities:.2f} for cities".format(**left) in page
+    assert max(costs) < 0.01
+    assert "and perplexity rises by less than 1%." in page
+
+
+def test_the_findings_on_steering_are_those_of_the_run(concepts: ModuleType) -> None:
     numbers = json.loads((ROOT / "docs" / "states_concepts.json").read_text("utf-8"))
-    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
-    for concept, said in (
-        ("topic", "14 of 16 splits for the topic"), ("sentiment", "11 of 16 for sentiment"),
-        ("gender", "11 of 16 for gender"), ("mood in a chat", "8 of 8 splits"),
-    ):  # fmt: skip
-        splits = [row["reported"] for model in numbers["steer"].values() for row in model.get(concept, [])]
-        clear = sum(point["chosen"] and point["mark"] == "clear" for row in splits for point in row)
-        assert said.startswith(f"{clear} of {len(splits)}")
-        assert said in page
-    everything = [row["reported"] for model in numbers["steer"].values() for rows in model.values() for row in rows]
-    clear_by = {
-        method: sum(point["mark"] == "clear" for row in everything for point in row if point["method"] == method)
-        for method in ("caa", "ridge")
-    }
-    assert f"in {clear_by['caa']} of {len(everything)} splits, ridge in {clear_by['ridge']}" in page
+    page = on_language_models()
+    cases = concepts.steered_cases(numbers["steer"])
+    assert all(len(rows) == 8 for *_, rows in cases)
+
+    def counted(wanted: set[str], *, many: bool | None = None, method: str = "chosen") -> tuple[int, int, int]:
+        """Return splits with a point, with a clear one, and in all."""
+        splits = [
+            row
+            for _, concept, n_prompts, rows in cases
+            if concept in wanted and many in (None, n_prompts >= 120)
+            for row in rows
+        ]
+        points = concepts.reported_points(splits, method)
+        return len(points), sum(point["mark"] == "clear" for point in points), len(splits)
+
+    both = {"sentiment", "gender"}
+    few = counted(both, many=False)
+    assert counted(both, many=True)[1:] == (47, 48)
+    assert (few[1:], few[2] - few[0], few[0] - few[1]) == ((15, 48), 26, 7)
+    assert "was clear in 47 of 48 splits (three models)" in page
+    assert "it was clear in 15 of 48, and in 26 nothing was chosen" in page
+    assert "(in 7 of 22 choices for sentiment and gender)" in page
+    assert [counted({name}, many=False)[:2] for name in ("sentiment", "gender")] == [(17, 12), (5, 3)]
+    assert (
+        "for sentiment in 17 of 24 splits and for gender in 5 of 24; the effect was clear on unseen prompts in 12 and 3."
+        in page
+    )
+    assert [counted({name}, many=True)[:2] for name in ("sentiment", "gender")] == [(23, 23), (24, 24)]
+    assert counted({"topic"})[1:] == (22, 24)
+    assert counted({"mood in a chat"}) == (8, 8, 16)
+    clear = {method: counted(both, many=True, method=method)[1] for method in concepts.STEERED}
+    assert (
+        "ridge had a clear effect in {ridge} of 48 splits, CAA (a mean difference) in {caa}, the method of repeng in "
+        "{repeng}, and a random direction in {random}.".format(**clear)
+        in page
+    )
+    assert counted(both, many=True, method="random")[:2] == (47, 2)
+    assert "a random direction of equal length was clear in 2 of 47 splits" in page
+    for *_, rows in cases:
+        for point in concepts.reported_points(rows, "chosen"):
+            assert point["mark"] == "breaks the text" or point["preserved"] >= 10 / 11
     assert f"an AUC of {numbers['judges']['sentiment']:.2f} on" in page
     assert {f"{numbers['judges'][name]:.2f}" for name in ("topic", "gender")} == {"1.00"}
 
 
 def test_the_figures_of_remove_preference_are_those_of_the_run() -> None:
     """Its own call, with and without answers to preserve: correlation, answers that stay correct, and cost."""
-    page = " ".join((ROOT / "docs" / "language-models.md").read_text("utf-8").split())
+    page = on_language_models()
     _, plain, preserved = json.loads((ROOT / "docs" / "states_preference.json").read_text("utf-8"))
     assert f"ρ goes from −0.80 to −{-preserved['rho']:.2f} [−0.38, +0.20], and perplexity rises by 2.0%" in page
     assert f"and {preserved['correct']:.0%} of the correct answers stay correct" in page
-    assert f"ρ goes to 0.00, but only {plain['correct']:.0%} of the correct answers stay correct" in page
-    assert abs(plain["rho"]) < 0.005
+    assert (
+        f"ρ goes to −{-plain['rho']:.2f}, but only {plain['correct']:.0%} of the correct answers stay correct" in page
+    )
+    assert plain["kept"] > 0.98, "the AUC hides the lost answers"
+    _, plain, preserved = json.loads((ROOT / "docs" / "states_preference_second.json").read_text("utf-8"))
+    assert plain["correct"] < 0.75
+    assert plain["kept"] > 0.99
+    assert preserved["correct"] == 1.0
+    assert f"with `preserve=`, ρ from −0.85 to −{-preserved['rho']:.2f}, and 100% of the correct answers" in page
+    _, plain, preserved = json.loads((ROOT / "docs" / "states_preference.json").read_text("utf-8"))
     assert (round(preserved["cost"], 3), round(preserved["spread"], 2), round(preserved["level"], 1)) == (
         0.02,
         0.67,
