@@ -119,7 +119,18 @@ def test_the_space_cannot_be_changed_and_does_not_change_what_it_was_given() -> 
     with pytest.raises(AttributeError, match="does not change"):
         space.name = "other"  # type: ignore[misc]
     assert given_vectors.flags.writeable
-    assert np.shares_memory(space.vectors, given_vectors)
+
+
+def test_a_space_stays_as_it_is_when_its_array_changes() -> None:
+    given_vectors = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
+    words = [f"w{row}" for row in range(50)]
+    space, plain = WordSpace(words, given_vectors), WordSpace(words, given_vectors.copy())
+    before = space.neighbors("w0")  # keeps the lengths
+    given_vectors *= np.linspace(1.0, 9.0, 50, dtype=np.float32)[:, None]
+    assert space.neighbors("w0") == before == plain.neighbors("w0")
+    np.testing.assert_array_equal(space.vectors, plain.vectors)
+    given_vectors.flags.writeable = False
+    assert np.shares_memory(WordSpace(words, given_vectors).vectors, given_vectors)
 
 
 def test_neighbors_equal_the_sorted_list_of_all_cosines(space: WordSpace) -> None:

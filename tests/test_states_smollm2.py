@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ from densray.states import InterventionTests as Judged  # noqa: E402  pytest wou
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of the model's own libraries
 
+ROOT = Path(__file__).parents[1]
 JOBS = ("nurse", "engineer", "teacher", "mechanic", "secretary", "plumber", "librarian", "farmer", "baker", "pilot")
 ENDS = ("was tired.",)
 TEXTS = [f"The {job} said that {who} {end}" for job in JOBS for end in ENDS for who in ("he", "she")]
@@ -130,19 +132,54 @@ def test_a_removal_is_judged_and_texts_are_generated_under_it(loaded, states):
     assert generate_texts(model, tokenizer, prompt, removal.at(0.0), max_new_tokens=8) == plain
 
 
-def test_the_commands_run_on_real_weights(loaded, states, tmp_path, capsys, monkeypatch):
+def commands_of_the_readme() -> list[list[str]]:
+    """Return the commands of the section on language models, as they are written, without the name of the program."""
+    section = (ROOT / "README.md").read_text("utf-8").split("## In a language model")[1]
+    block = section.split("```")[1].replace("\\\n", " ")
+    return [shlex.split(line)[1:] for line in block.splitlines() if line.startswith("densray ")]
+
+
+def write_files_of_the_readme(folder):
+    """Write small tables and lists of words under the names that the commands use."""
+    words = {"king": 1, "queen": 0, "uncle": 1, "aunt": 0, "father": 1, "mother": 0, "boy": 1, "girl": 0}
+    endings = ("said that", "knew that")
+    ordinary = [f"We walked {how} to the {where} and" for how in ("slowly", "again", "home", "back", "early")
+                for where in ("river", "shop", "old bridge", "station")]  # fmt: skip
+    moods = [("love", "hate"), ("enjoy", "dislike"), ("praise", "blame"), ("admire", "despise")]
+    files = {
+        "sentences.csv": ["text,label,group", *map(",".join, zip(TEXTS, LABELS, GROUPS, strict=True))],
+        "prompts.csv": ["text,template", *(f"The {job} {end},{end}" for job in JOBS for end in endings)],
+        "kings-queens.csv": ["text,label,group", *(f"The {word} {end},{side},{word}"
+                             for word, side in words.items() for end in endings)],
+        "test.csv": ["text,label,group", *(f"The {job} said that,{place},{job}" for place, job in enumerate(UNSEEN))],
+        "texts.txt": ordinary,
+        "held-out.txt": [text.replace("We", "They") for text in ordinary[:6]],
+        "moods.csv": ["positive,negative", *(f"I {good} the {what}.,I {bad} the {what}."
+                      for good, bad in moods for what in ("film", "song", "food"))],
+        "openings.txt": ["The hotel was", "The book is", "My day was", "The music made me feel"],
+        "good.txt": ["good", "great", "beautiful", "perfect", "love"],
+        "bad.txt": ["bad", "poor", "terrible", "boring", "hate"],
+    }  # fmt: skip
+    for name, lines in files.items():
+        (folder / name).write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def test_the_commands_of_the_readme_run_on_real_weights(loaded, tmp_path, capsys, monkeypatch):
+    """The whole block as it stands, in its order: what one command writes, the next one reads."""
     monkeypatch.setattr("densray.states.load_model", lambda *_, **__: loaded)  # once is enough
-    (tmp_path / "texts.csv").write_text("text,label\n" + "\n".join(map(",".join, zip(TEXTS[:4], LABELS, strict=False))))
-    assert (
-        run(["model", "read", loaded.name, str(tmp_path / "texts.csv"), "-o", str(tmp_path / "s"), "--layers", "-1"])
-        == 0
-    )
-    assert "4 texts, 1 layer, 576 dimensions" in capsys.readouterr().out
-    rows = [",".join(row) for row in zip(TEXTS, LABELS, GROUPS, strict=True)]
-    (tmp_path / "all.csv").write_text("\n".join(["text,label,group", *rows]))
-    asked = ["model", "remove", loaded.name, str(tmp_path / "all.csv"), "--layers", str(LAYER), "--json"]
-    assert run([*asked, "--generate", "The driver said that", "--max-new-tokens", "4"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    (text,) = answer["generated"]
-    assert text["after"].strip()
-    assert "perplexity" in answer["evaluation"]["summary"]
+    monkeypatch.chdir(tmp_path)
+    write_files_of_the_readme(tmp_path)
+    commands = commands_of_the_readme()
+    assert [command[1] for command in commands] == ["read", "layers", "remove", "remove", "steer", "sweep"]
+    said = []
+    for command in commands:
+        assert run(command) == 0, (command, capsys.readouterr().err)
+        said.append(capsys.readouterr().out)
+    read, layers, removed, preferred, steered, swept = said
+    assert f"{len(TEXTS)} texts, 30 layers, 576 dimensions" in read
+    assert "AUC" in layers
+    assert (tmp_path / "removal.safetensors").exists()
+    assert "perplexity" in removed
+    assert "correct answers" in preferred
+    assert (tmp_path / "mood.safetensors").exists() == ("Nothing was chosen" not in steered)
+    assert "perplexity" in swept

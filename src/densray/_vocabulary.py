@@ -69,7 +69,8 @@ def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.floa
             f"{np.abs(array[vanished]).max():.0e}, which float32 rounds to zero. Scale the vectors, for example to "
             "unit length."
         )
-    return matrix
+    shared = matrix.flags.writeable and np.may_share_memory(matrix, array) and not isinstance(matrix, np.memmap)
+    return matrix.copy() if shared else matrix  # a space does not change with the array that it was made from
 
 
 def checked_queries(queries: Any, width: int, name: str) -> NDArray[np.float32]:

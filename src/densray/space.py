@@ -77,8 +77,9 @@ class WordSpace:
     words : sequence of str
         The vocabulary, in the order of the rows. Each word once.
     vectors : array of shape (n, d)
-        One row per word, stored as float32 (without a copy if it already is). NaN and infinite numbers raise an error.
-        Rows of zeros are kept, since files contain them.
+        One row per word, stored as float32. The space keeps a copy, so later changes of the array do not affect it;
+        only read-only arrays and memory maps of float32 are shared. NaN and infinite numbers raise an error. Rows of
+        zeros are kept, since files contain them.
     name : str
         Name of the space in reports.
 
