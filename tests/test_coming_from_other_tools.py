@@ -11,6 +11,7 @@ import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
 
 from densray import (
     Axis,
@@ -91,6 +92,17 @@ def test_a_calibrator_gives_probabilities_of_a_rotation(planted: tuple[WordSpace
     calibrated = CalibratedClassifierCV(DensRay(), cv=3).fit(rows.X, rows.y)
     probabilities = calibrated.predict_proba(rows.X)[:, 1]
     assert ((probabilities > 0.5) == (rows.y > 0)).mean() > 0.7
+
+
+@takes_any_scores
+def test_calibrated_rotations_predict_three_classes_far_from_the_origin() -> None:
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 60)
+    X = random.normal(size=(180, 8)) + 50.0
+    X[np.arange(180), y] += 6.0
+    one_by_one = OneVsRestClassifier(CalibratedClassifierCV(DensRay(1), cv=3))
+    assert one_by_one.fit(X, y).score(X, y) > 0.95
+    assert OneVsRestClassifier(DensRay(1)).fit(X, y).score(X, y) < 0.95  # zero is not between the classes
 
 
 @takes_any_scores

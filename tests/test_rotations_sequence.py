@@ -107,6 +107,11 @@ def test_the_mean_difference_adds_up_over_blocks():
     np.testing.assert_allclose(blocks.components_, MeanDifference().fit(X, y).components_, atol=1e-12)
 
 
+def test_a_list_in_place_of_a_rotation_is_refused_by_its_type(concepts):
+    with pytest.raises(DensRayError, match="rotation is a list; one rotation is needed"):
+        SequentialRotation([DensRay(1), DensRay(1)]).fit(*concepts)
+
+
 def test_equal_means_have_no_direction():
     with pytest.raises(LabelError, match="the direction found is zero"):
         MeanDifference().fit(np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), [1, 1, -1, -1])

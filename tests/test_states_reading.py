@@ -442,6 +442,17 @@ class TestLoading:
             load_model(tmp_path / "broken")
 
 
+def test_a_model_too_large_for_the_memory_is_not_called_missing(tmp_path, monkeypatch):
+    def exhausted(*_, **__):
+        raise RuntimeError("CUDA error: out of memory")
+
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr("densray.states._models._load_transformer", exhausted)
+    with pytest.raises(TaskError, match="needs more memory than is free") as raised:
+        load_model(tmp_path)
+    assert "Hugging Face" not in str(raised.value)
+
+
 def test_a_layer_is_a_space():
     states = States.of_arrays([np.eye(3)], ["one", "two", "one"])
     space = states.space(0)

@@ -99,6 +99,9 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
         scikit-learn's scorers and calibrators use it: ``scoring="roc_auc"``, ``CalibratedClassifierCV``. Rotations
         are transformers, so ``cv=3`` does not stratify. Give ``cv=StratifiedKFold(3)`` if rows are sorted by label.
+
+        Zero is not between the classes, as it is for a classifier. To predict classes, calibrate first:
+        ``OneVsRestClassifier(CalibratedClassifierCV(DensRay(1)))``.
         """
         return self.transform(X)[:, 0]
 

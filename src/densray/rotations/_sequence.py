@@ -120,6 +120,11 @@ class SequentialRotation(Rotation):
 
     def _fitted(self, Z: Array, signal: Labels, weight: Array | None, groups: Array | None) -> Rotation:
         """Return the method fitted to one concept, in the coordinates of its complement."""
+        if self.rotation is not None and not isinstance(self.rotation, Rotation):
+            raise DensRayError(
+                f"rotation is a {type(self.rotation).__name__}; one rotation is needed, such as DensRay(1). It is "
+                "fitted again for each column of y."
+            )
         rotation: Rotation = clone(self.rotation) if self.rotation is not None else DensRay(1)
         if rotation.standardize:
             raise DensRayError(

@@ -97,10 +97,13 @@ def load_model(
             raise MissingExtraError(f"{name} cannot be loaded: {reason} {remedy}") from None
         except Exception as error:  # another library may raise anything on a damaged file
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise TaskError(
-                f"{name} cannot be loaded from this machine ({reason}). Give a folder or a name in the cache of "
-                f"Hugging Face, or a .gguf file."
-            ) from None
+            remedy = (
+                "The model needs more memory than is free. Use another device, a smaller precision (dtype) or a "
+                "smaller model."
+                if isinstance(error, MemoryError) or "out of memory" in reason
+                else "Give a folder or a name in the cache of Hugging Face, or a .gguf file."
+            )
+            raise TaskError(f"{name} cannot be loaded from this machine ({reason}). {remedy}") from None
     if path.is_file():
         _check_vocabulary(loaded[1], path.name)
     return LoadedModel(said, *loaded)
