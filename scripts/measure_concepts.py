@@ -461,6 +461,7 @@ def tables() -> dict[str, str]:
         "concepts-larger": _removers_table(larger),
         "concepts-survival": _survival_table(known["survive"]),
         "concepts-steering": _steering_table(known["steer"]),
+        "concepts-steering-methods": _steering_methods_table(known["steer"]),
         "concepts-texts": _texts_table(known["steer"]),
     }
 
@@ -563,27 +564,37 @@ def reported_points(rows: Sequence[Mapping[str, Any]], method: str) -> list[dict
 
 
 def _steering_table(known: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return for every case the splits with a choice and with a clear effect, and the mean effect of each method."""
-    methods = ("chosen", *STEERED)
-    titles = ["effect of the chosen", *(f"`{method}`" for method in STEERED)]
-    lines = ["| model | concept | prompts | chosen in | clear in | " + " | ".join(titles) + " |"]
-    lines.append("| --- | --- |" + " ---: |" * (3 + len(titles)))
+    """Return for every case the splits with a choice and with a clear effect, and the mean effect."""
+    lines = ["| model | concept | prompts | chosen in | clear in | effect of the chosen | `random` |"]
+    lines.append("| --- | --- |" + " ---: |" * 5)
     for model, concept, n_prompts, rows in steered_cases(known):
         chosen = reported_points(rows, "chosen")
         cells = [model, concept, str(n_prompts), f"{len(chosen)} of {len(rows)}"]
         cells.append(f"{sum(point['mark'] == 'clear' for point in chosen)} of {len(rows)}")
-        for method in methods:
-            points = reported_points(rows, method)
-            effects = [point["effect"] for point in points]
-            shown = (
-                "{:+.2f} ± {:.2f}".format(*interval(effects))
-                if len(effects) > 1
-                else "".join(f"{effect:+.2f}" for effect in effects)
-            )
-            clear = sum(point["mark"] == "clear" for point in points)
-            cells.append(shown if method == "chosen" or not points else f"{shown}; {clear} of {len(points)}")
-        lines.append(f"| {' | '.join(cell or '–' for cell in cells)} |")
+        cells += [_effect(chosen), _effect(reported_points(rows, "random"), counted=True)]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _steering_methods_table(known: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the mean effect of each method at its best setting, for every case."""
+    methods = [method for method in STEERED if method != "random"]
+    lines = ["| model | concept | prompts | " + " | ".join(f"`{method}`" for method in methods) + " |"]
+    lines.append("| --- | --- |" + " ---: |" * (1 + len(methods)))
+    for model, concept, n_prompts, rows in steered_cases(known):
+        cells = [_effect(reported_points(rows, method), counted=True) for method in methods]
+        lines.append(f"| {model} | {concept} | {n_prompts} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _effect(points: Sequence[Mapping[str, Any]], *, counted: bool = False) -> str:
+    """Return the mean effect of some points, with its interval; with `counted`, also how many are clear."""
+    if not points:
+        return "–"
+    effects = [point["effect"] for point in points]
+    shown = "{:+.2f} ± {:.2f}".format(*interval(effects)) if len(effects) > 1 else f"{effects[0]:+.2f}"
+    clear = sum(point["mark"] == "clear" for point in points)
+    return f"{shown}; {clear} of {len(points)}" if counted else shown
 
 
 def _texts_table(known: Mapping[str, Mapping[str, Any]]) -> str:
