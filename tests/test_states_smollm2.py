@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from densray.states import (  # noqa: E402
     remove_concept,
 )
 from densray.states import InterventionTests as Judged  # noqa: E402  pytest would take its name for tests
+from densray.states._ordinary import write_ordinary  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # of the model's own libraries
 
@@ -167,6 +169,7 @@ def write_files_of_the_readme(folder):
 def test_the_commands_of_the_readme_run_on_real_weights(loaded, tmp_path, capsys, monkeypatch):
     """The whole block as it stands, in its order: what one command writes, the next one reads."""
     monkeypatch.setattr("densray.states.load_model", lambda *_, **__: loaded)  # once is enough
+    monkeypatch.setattr("densray.states._removal.write_ordinary", partial(write_ordinary, count=40))  # 500 take minutes
     monkeypatch.chdir(tmp_path)
     write_files_of_the_readme(tmp_path)
     commands = commands_of_the_readme()
