@@ -1,13 +1,16 @@
 """Rows that are equal up to rounding are one row: they are held out together, and count once."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from densray import Axis, Erasure, Lexicon, Rows, WordSpace
 from densray._copies import first_copies
 from densray._vocabulary import unit_rows
-from densray.axes import compare_methods, evaluate_induction
+from densray.axes import compare_methods, evaluate_induction, evaluate_ratings, mean_scores
 from densray.datasets import load_space
+from densray.ratings import Ratings
+from densray.tables import open_table
 
 
 def draw_rows(n: int = 200, width: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -144,3 +147,43 @@ def test_a_note_of_forms_of_words_stays_where_vectors_are_equal_too() -> None:
     assert "dog/hound" in rows.forms.line
     assert "2 words in 1 group are held out together as forms of one word: cat/cats." in rows.forms.line
     assert rows.prepared(normalize=True).groups.tolist() == rows.groups.tolist() == [0, 0, 1, 2, 3, 4, 1]
+
+
+def test_copies_of_documents_are_one_draw_of_their_group() -> None:
+    X, _ = draw_rows(200, 64)
+    label = np.tile(["left", "right"], 100)
+    X[::2, 0] += 0.3
+    frame = pl.DataFrame({"label": label, "vector": X})
+    again = frame.with_columns(vector=pl.Series(X + noise(X, 1e-7)))
+    axis = Axis.fit(Rows.from_table(frame, "label"))
+    once, twice = (
+        mean_scores(axis, open_table(table), ["label"]) for table in (frame, pl.concat([frame, frame, again]))
+    )
+    assert [row["documents"] for row in twice.rows] == [300, 300]
+    for left, right in zip(once.rows, twice.rows, strict=True):
+        for key in ("draws", "mean", "difference_low", "difference_high", "from_documents"):
+            assert right[key] == pytest.approx(left[key], rel=1e-4)
+    notes = " ".join(twice.tables()[0].notes)
+    assert "400 documents repeat the vector of another" in notes
+    assert "600 documents were used to fit the axis, or are copies of such documents." in notes
+    assert once.n_repeated == 0
+    assert "repeat" not in " ".join(once.tables()[0].notes)
+
+
+def test_copies_of_rated_documents_count_once_in_the_intervals() -> None:
+    X, y = draw_rows(200, 64)
+    axis = Axis.fit(Rows.from_arrays(X[:100], y[:100]))
+    random = np.random.default_rng(4)
+    rating = X[100:] @ axis.direction * 10 + random.normal(size=100)
+    names = [f"document {number}" for number in range(400)]
+    results = []
+    for copies in (1, 4):
+        frame = pl.DataFrame({"id": names[: 100 * copies], "vector": np.tile(X[100:], (copies, 1))})
+        ratings = Ratings.of(names[: 100 * copies], np.tile(rating, copies))
+        results.append(evaluate_ratings(frame, ratings, axis))
+    once, often = results
+    assert often.pearson_interval == pytest.approx(once.pearson_interval)
+    assert often.spearman_interval == pytest.approx(once.spearman_interval, abs=1e-3)
+    assert (often.n_items, often.n_repeated, once.n_repeated) == (400, 300, 0)
+    assert "300 of the items have the same vector as another." in often.text()
+    assert "same vector" not in once.text()
