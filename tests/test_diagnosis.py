@@ -201,7 +201,7 @@ def test_few_seeds_lower_the_folds_and_one_a_class_is_an_error() -> None:
 def test_seeds_that_span_fewer_axes_are_asked_for_fewer() -> None:
     space = WordSpace(list("abcdefgh"), np.eye(3)[[0, 0, 0, 0, 1, 1, 1, 2]])
     lexicon = Lexicon(dict(zip("abcdefgh", [1, 1, 1, 1, -1, -1, -1, -1], strict=True)))
-    assert len(diagnose(space, lexicon).axes) == 1
+    assert len(diagnose(space, lexicon, groups=None).axes) == 1
 
 
 def test_too_few_draws_are_refused() -> None:

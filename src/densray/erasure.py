@@ -15,6 +15,7 @@ from densray._arrays import HALF_TYPES, to_host, type_name
 from densray._files import ArchiveKind, Contents
 from densray._leace import leace_of_moments
 from densray._threads import ignored_warnings
+from densray._vocabulary import unit_rows
 from densray.affine import AffineMap, HasAxes, check_leaves_something, equalized, erasing
 from densray.axes import SpaceRecord, inputs_of
 from densray.datasets import load_space
@@ -29,7 +30,7 @@ from densray.errors import (
     one_line,
 )
 from densray.folds import fold_numbers
-from densray.groups import first_equal_rows
+from densray.groups import first_copies
 from densray.persistence import format_of, read_tensors, write_tensors
 from densray.probes import MODELS, Model
 from densray.remains import (
@@ -201,8 +202,9 @@ class Erasure(AffineMap):
         array([[0., 4.]])
         """
         began = Provenance.begin(seed=random_state)
-        rows, *others = _checked_rows(rows, "rows")
-        more, kept = tuple(others), _checked_rows(keep, "keep")
+        rows, *others = (each.held_together(normalize=normalize) for each in _checked_rows(rows, "rows"))
+        more = tuple(others)
+        kept = tuple(each.held_together(normalize=normalize) for each in _checked_rows(keep, "keep"))
         remover, named_axes = parse_remover(method)
         remover.check_rows(rows, more, kept)
         count = _count_axes(remover, rows, named_axes, n_axes, several_sets=bool(more))
@@ -396,6 +398,7 @@ class Erasure(AffineMap):
         """
         kept_names, chosen = frozenset(keep), _checked_models(models)
         if rows is not None:
+            rows = rows.held_together(normalize=self.unit_length)
             trial = Trial(self, places_without(rows, kept_names))
             remains = self._measure_trials([LabelSet(rows)], [trial], strength, chosen, progress)
             remains = replace(remains, n_learned=self._count_learned(rows.take(trial.unseen)))
@@ -417,7 +420,9 @@ class Erasure(AffineMap):
             words = {word for pair in self.pairs for word in pair}
             learned = learned.take(np.flatnonzero([name in words for name in learned.names]))
         vectors = [np.asarray(to_host(each.X), dtype=np.float64) for each in (learned, rows)]
-        return int(np.sum(first_equal_rows(np.concatenate(vectors))[len(learned) :] < len(learned)))
+        if self.unit_length:
+            vectors = [unit_rows(each) for each in vectors]
+        return int(np.sum(first_copies(np.concatenate(vectors))[len(learned) :] < len(learned)))
 
     def _nothing_measured(self) -> Remains:
         """Return why remaining AUCs are not known for an erasure from a file."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import BLOCK_ROWS, category, check_unmasked, in_blocks, is_no_label, to_host
+from densray._arrays import category, check_unmasked, is_no_label, to_host
+from densray._copies import first_copies, first_equal_rows, first_of_group
 from densray._vocabulary import spread_rows, unit_rows
 from densray.errors import Argument, LabelError, one_line, shorten
 from densray.spelling import possible_forms, spelling_key
@@ -20,6 +21,7 @@ __all__ = [
     "check_named_groups",
     "find_equal_rows",
     "find_forms",
+    "first_copies",
     "first_equal_rows",
     "first_of_group",
     "join_groups",
@@ -126,6 +128,12 @@ class WordForms:
     n_apart : int
         Number of rows whose vector is that of rows in many given groups, such as the vector of a blank text. They stay
         in their own groups.
+    how : str
+        In which way vectors are equal, such as "up to rounding"; empty if all numbers are equal.
+    words : WordForms or None
+        Forms of one word that are held out together as well.
+    before : array of int or None
+        The groups of the rows without those of equal vectors.
     """
 
     n_groups: int
@@ -134,11 +142,25 @@ class WordForms:
     numbers: NDArray[np.int64] = field(repr=False, compare=False, metadata={"report": False})
     equal: bool = False
     n_apart: int = 0
+    how: str = ""
+    words: WordForms | None = None
+    before: NDArray[np.int64] | None = field(default=None, repr=False, compare=False, metadata={"report": False})
 
     @property
     def line(self) -> str:
         """The rows that are held out together, in one line."""
-        return " ".join(filter(None, [self._together if self.n_groups else "", self._apart if self.n_apart else ""]))
+        lines = [
+            self._together if self.n_groups else "",
+            self._apart if self.n_apart else "",
+            "" if self.words is None else self.words.line,
+        ]
+        return " ".join(filter(None, lines))
+
+    def take(self, places: NDArray[np.intp]) -> WordForms:
+        """Return the same groups with the rows in another order."""
+        before = None if self.before is None else self.before[places]
+        words = None if self.words is None else self.words.take(places)
+        return replace(self, numbers=self.numbers[places], before=before, words=words)
 
     @property
     def _apart(self) -> str:
@@ -154,7 +176,8 @@ class WordForms:
         end = ", …" if self.n_groups > len(self.examples) else "."
         groups = "1 group" if self.n_groups == 1 else f"{self.n_groups:,} groups"
         if self.equal:
-            return f"{self.n_words:,} rows in {groups} have equal vectors and are held out together: {examples}{end}"
+            equal = " ".join(filter(None, ["equal vectors", self.how]))
+            return f"{self.n_words:,} rows in {groups} have {equal} and are held out together: {examples}{end}"
         return f"{self.n_words:,} words in {groups} are held out together as forms of one word: {examples}{end}"
 
 
@@ -210,13 +233,15 @@ def find_forms(words: Sequence[str], X: NDArray[Any], background: Any = None) ->
 def find_equal_rows(names: Sequence[str], X: NDArray[Any], groups: NDArray[np.int64] | None = None) -> WordForms | None:
     """Return the rows that have equal vectors, which must be held out together; None if there are none.
 
-    With groups, only equal rows of different groups are returned, if they are in at most 10 groups.
+    Vectors that rounding could explain are equal, too (:func:`first_copies`). With groups, only equal rows of different
+    groups are returned, if they are in at most 10 groups.
 
     >>> find_equal_rows(["row 1", "row 2", "row 3"], np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).line
     '2 rows in 1 group have equal vectors and are held out together: row 1/row 3.'
     """
-    first = first_equal_rows(X)
+    first = first_copies(X)
     links, n_apart = _links_to_first(first), 0
+    exact = not links or np.array_equal(first, first_equal_rows(X))
     if groups is not None and links:
         reached: dict[int, set[int]] = {}
         for row, group in zip(first.tolist(), groups.tolist(), strict=True):
@@ -227,7 +252,7 @@ def find_equal_rows(names: Sequence[str], X: NDArray[Any], groups: NDArray[np.in
     if forms is None:
         alone = np.arange(len(first), dtype=np.int64)
         return WordForms(0, 0, (), alone, equal=True, n_apart=n_apart) if n_apart else None
-    return replace(forms, equal=True, n_apart=n_apart)
+    return replace(forms, equal=True, n_apart=n_apart, how="" if exact else "up to rounding")
 
 
 def join_groups(*groupings: NDArray[Any]) -> NDArray[np.int64]:
@@ -305,7 +330,7 @@ def propose_groups(
     by_reason = {
         "come in pairs": [(places[a], places[b]) for a, b in pairs if a in places and b in places and a != b],
         "are repeated": pairwise_rows([" ".join(spelling_key(text, any_case=True).split()) for text in texts]),
-        "have the vector of another": [] if X is None else _links_to_first(first_equal_rows(X)),
+        "have the vector of another": [] if X is None else _links_to_first(first_copies(X)),
         "differ from another in one word": [] if labels is None else _twins(texts, labels),
     }
     links = [link for some in by_reason.values() for link in some]
@@ -328,41 +353,6 @@ def pairwise_rows(keys: Sequence[Any]) -> list[tuple[int, int]]:
     """
     first: dict[Any, int] = {}
     return [(first[key], row) for row, key in enumerate(keys) if first.setdefault(key, row) != row]
-
-
-def first_equal_rows(X: Any) -> NDArray[np.intp]:
-    """Return for each row the first row with the same vector, which is mostly the row itself.
-
-    Vectors are compared only if sums of their bits, times random numbers, are equal: one pass over the rows, in blocks,
-    without a copy of them.
-
-    >>> first_equal_rows(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).tolist()
-    [0, 1, 0]
-    """
-    n_rows, first = int(X.shape[0]), np.arange(X.shape[0])
-    if not n_rows or not X.shape[1]:
-        return first
-    sums = np.concatenate(list(in_blocks(X, lambda block: _sums_of_bits(_host_rows(X, block)))))
-    _, which, counts = np.unique(sums, return_inverse=True, return_counts=True)
-    places = np.flatnonzero(counts[which] > 1)
-    seen: dict[bytes, int] = {}
-    for start in range(0, len(places), BLOCK_ROWS):
-        block = places[start : start + BLOCK_ROWS]
-        for place, row in zip(block.tolist(), _host_rows(X, block), strict=True):
-            first[place] = seen.setdefault(row.tobytes(), place)
-    return first
-
-
-def _host_rows(X: Any, rows: Any) -> NDArray[Any]:
-    return np.ascontiguousarray(to_host(X[rows]))
-
-
-def _sums_of_bits(rows: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return one number per row that depends on all of its bits."""
-    size = next(size for size in (8, 4, 2, 1) if rows[0].nbytes % size == 0)
-    bits = rows.view(np.uint8).reshape(len(rows), -1).view(f"u{size}")
-    weights = np.random.default_rng(0).integers(2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
-    return np.asarray(bits.astype(np.uint64, copy=False) @ weights)
 
 
 def _links_to_first(first: NDArray[np.intp]) -> list[tuple[int, int]]:
@@ -401,19 +391,3 @@ def _rows_by_pattern(texts: Sequence[str]) -> list[list[int]]:
             for place, value in enumerate(hashes):
                 patterns.setdefault((len(words), place, whole - value), []).append(row)
     return list(patterns.values())
-
-
-def first_of_group(links: Sequence[Sequence[int]], count: int) -> NDArray[np.int64]:
-    """Return for each of `count` rows the first row that is linked to it; the row itself if no earlier row is.
-
-    >>> first_of_group([(0, 2), (2, 3)], 5).tolist()
-    [0, 1, 0, 0, 4]
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    ends = np.array(links, dtype=np.intp).reshape(-1, 2)
-    graph = coo_array((np.ones(len(ends), dtype=bool), (ends[:, 0], ends[:, 1])), shape=(count, count))
-    _, numbers = connected_components(graph, directed=False)
-    _, first = np.unique(numbers, return_index=True)
-    return first[numbers].astype(np.int64)

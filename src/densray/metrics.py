@@ -452,34 +452,43 @@ def correlation_interval(correlation: float, size: int) -> Interval:
     return Interval(float(np.tanh(middle - half)), float(np.tanh(middle + half)))
 
 
-def pearson_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95) -> Interval:
+def pearson_interval(
+    gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, groups: ArrayLike | None = None
+) -> Interval:
     """Return the jackknife interval of Pearson's correlation over words, on Fisher's scale, with a t quantile.
 
     Fisher's own interval holds only for normal data. With skewed or heavy-tailed data of correlation 0.8, it covers
     the truth in 80 to 92% of samples of 10 to 50 words instead of 95%, and the percentile bootstrap in 85 to 93%. The
-    jackknife stays between 91 and 98% (tests/test_ratings.py measures all three).
+    jackknife stays between 91 and 98% (tests/test_ratings.py measures all three). With groups, whole groups are left
+    out, such as the copies of a document.
 
     >>> low, high = pearson_interval([1, 2, 3, 4, 5, 6], [1, 3, 2, 5, 4, 6])
     >>> round(low, 2), round(high, 2)
     (0.06, 0.99)
     """
     gold, scores = _checked(gold, scores)
-    return _jackknife_interval(gold, scores, pearson(gold, scores), level)
+    return _jackknife_interval(gold, scores, pearson(gold, scores), level, groups)
 
 
-def spearman_interval(gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95) -> Interval:
+def spearman_interval(
+    gold: ArrayLike, scores: ArrayLike, *, level: float = 0.95, groups: ArrayLike | None = None
+) -> Interval:
     """Return the interval of Spearman's correlation over words: :func:`pearson_interval` of the ranks."""
     from scipy.stats import rankdata
 
     gold, scores = _checked(gold, scores)
     ranks = rankdata(gold), rankdata(scores)
-    return _jackknife_interval(*ranks, pearson(*ranks), level)
+    return _jackknife_interval(*ranks, pearson(*ranks), level, groups)
 
 
-def _jackknife_interval(gold: Vector, scores: Vector, correlation: float, level: float) -> Interval:
+def _jackknife_interval(
+    gold: Vector, scores: Vector, correlation: float, level: float, groups: ArrayLike | None
+) -> Interval:
     from scipy.special import stdtrit  # the quantile of Student's t
 
-    size = gold.size
+    rows = np.arange(gold.size) if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+    members = np.bincount(rows)
+    size = len(members)
     if size < 4:
         return Interval(-1.0, 1.0)
     if abs(correlation) > 1.0 - 1e-12:
@@ -487,9 +496,14 @@ def _jackknife_interval(gold: Vector, scores: Vector, correlation: float, level:
         end = float(np.sin(np.pi / 2.0 * bound))  # Greiner: the correlation of normal variables with this τ
         return Interval(end, 1.0) if correlation > 0 else Interval(-1.0, -end)
     g, s = gold - gold.mean(), scores - scores.mean()
-    # leave-one-out sums of products about the mean of the others: Σ - n / (n - 1) of one's own
-    own = size / (size - 1.0)
-    products, squares = g @ s - own * g * s, (g @ g - own * g * g) * (s @ s - own * s * s)
+    others = gold.size - members
+
+    def without_each(left: Vector, right: Vector) -> Vector:
+        """Sums of products about the mean of the others: Σ lr - Σ_own lr - Σ_own l Σ_own r / n_others."""
+        own: list[Vector] = [np.asarray(np.bincount(rows, x), dtype=np.float64) for x in (left * right, left, right)]
+        return np.asarray(left @ right - own[0] - own[1] * own[2] / others)
+
+    products, squares = without_each(g, s), without_each(g, g) * without_each(s, s)
     kept = squares > 1e-24 * (g @ g) * (s @ s)  # skip words without which all others are equal
     without = np.arctanh(np.clip(products[kept] / np.sqrt(squares[kept]), -1.0 + 1e-12, 1.0 - 1e-12))
     error = float(np.sqrt((size - 1) / size * np.sum((without - without.mean()) ** 2)))

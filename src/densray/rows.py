@@ -88,6 +88,9 @@ class Rows:
         Name of the table of documents that the rows come from; empty for rows from elsewhere.
     n_in_table : int
         Number of rows of that table, labelled or not.
+    groups_final : bool
+        Whether the groups stay as they are, even if rows of different groups have equal vectors. After
+        ``.grouped(None)``, every row is held out alone.
 
     Examples
     --------
@@ -114,6 +117,7 @@ class Rows:
     encoder: EncoderRecord | None = field(default=None, repr=False)
     table: str = field(default="", repr=False)
     n_in_table: int = field(default=0, repr=False)
+    groups_final: bool = field(default=False, repr=False)
 
     def __repr__(self) -> str:
         values, counts = np.unique(self.y, return_counts=True)
@@ -160,8 +164,8 @@ class Rows:
         groups : sequence, "proposed" or "forms", optional
             One group per row (None: the row is its own group). "proposed" groups repeated texts, and pairs of texts
             with different labels that differ in one word (:func:`densray.groups.propose_groups`). "forms" groups words
-            that are forms of one word. Rows with equal vectors are held out together in any case, as in tables (see
-            :meth:`with_equal_vectors_together`); ``.grouped(None)`` holds every row out alone.
+            that are forms of one word. Rows with vectors that are equal up to rounding are held out together in any
+            case, as in tables (see :meth:`with_equal_vectors_together`); ``.grouped(None)`` holds every row out alone.
         classes : bool, default=False
             Whether to treat numbers as class names, even if there are more than two.
         concept : str, default="rows"
@@ -323,6 +327,22 @@ class Rows:
         """Return the rows with vectors of unit length; vectors of zeros stay as they are."""
         return replace(self, X=unit_rows(to_host(self.X)))
 
+    def prepared(self, *, normalize: bool) -> Rows:
+        """Return the rows as a method sees them, with rows held out together whose vectors are equal for it.
+
+        Parameters
+        ----------
+        normalize : bool
+            Whether the method scales vectors to unit length.
+        """
+        rows = self.unit() if normalize else self
+        return rows if self.groups_final else rows.with_equal_vectors_together()
+
+    def held_together(self, *, normalize: bool) -> Rows:
+        """Return the rows with the groups of :meth:`prepared`, and their own vectors."""
+        rows = self.prepared(normalize=normalize)
+        return self if rows.groups is self.groups else replace(rows, X=self.X)
+
     def take(self, places: NDArray[np.intp]) -> Rows:
         """Return the rows at these positions, counted from 0."""
         names = tuple(self.names[place] for place in places.tolist())
@@ -336,7 +356,7 @@ class Rows:
             return subset  # properties of all rows do not describe a subset
         # the same rows in another order: group numbers follow that order
         proposal = None if self.proposal is None else replace(self.proposal, numbers=self.proposal.numbers[places])
-        forms = None if self.forms is None else replace(self.forms, numbers=self.forms.numbers[places])
+        forms = None if self.forms is None else self.forms.take(places)
         return replace(subset, proposal=proposal, forms=forms)
 
     def relabelled(self, y: NDArray[np.float64]) -> Rows:
@@ -367,7 +387,7 @@ class Rows:
             raise LabelError(f"groups {description} are given; one group per row is needed.")
         if len(groups) != len(self):
             raise LabelError(f"{len(groups):,} groups are given for {len(self):,} rows; one per row is needed.")
-        return replace(self, groups=number_groups(groups), proposal=None, forms=None)
+        return replace(self, groups=number_groups(groups), proposal=None, forms=None, groups_final=False)
 
     def with_named_groups(
         self, groups: str | None, *, pairs: Sequence[tuple[str, str]] = (), equal_vectors: bool = False
@@ -381,38 +401,44 @@ class Rows:
         forms = None if groups is None else find_forms(self.names, self.X, self.background)
         X = self.X if equal_vectors else None
         proposal = propose_groups(self.names, self.y, X, pairs=pairs, forms=forms)
+        rows = replace(self, groups_final=groups is None)
         if groups == "proposed" and proposal is not None:
-            return replace(self, groups=proposal.numbers, proposal=None, forms=None)
-        return replace(self, groups=None if forms is None else forms.numbers, proposal=proposal, forms=forms)
+            return replace(rows, groups=proposal.numbers, proposal=None, forms=None)
+        return replace(rows, groups=None if forms is None else forms.numbers, proposal=proposal, forms=forms)
 
     def with_equal_vectors_together(self) -> Rows:
         """Return the rows with groups in which rows with equal vectors are held out together; `forms` names them.
 
-        Given groups that share a vector are joined. A vector in many groups, such as that of a blank text, joins none.
+        Vectors are equal if they differ by rounding only, as copies in half precision do. Given groups that share a
+        vector are joined. A vector in many groups, such as that of a blank text, joins none.
         """
-        given = self.groups if self.forms is None or self.forms.equal else None  # not the groups of forms of one word
+        rows = replace(self, groups_final=False) if self.groups_final else self
+        known = self.forms if self.forms is not None and self.forms.equal else None
+        words = self.forms if known is None else known.words
+        before = self.groups if known is None else known.before
+        given = before if words is None else None  # not the groups of forms of one word
         equal = find_equal_rows(self.names, self.X, given)
         if equal is None:
-            return self
-        joined = replace(self, proposal=self._proposal_with(equal), forms=equal)
-        if self.groups is None:
-            return replace(joined, groups=equal.numbers)
-        groups, n_before = join_groups(self.groups, equal.numbers), len(np.unique(self.groups))
-        if given is not None and 2 * (n_groups := len(np.unique(groups))) < n_before:
+            return rows
+        groups = equal.numbers if before is None else join_groups(before, equal.numbers)
+        n_groups, n_before = len(np.unique(groups)), self.n_groups if before is None else len(np.unique(before))
+        if words is not None and n_groups == n_before:
+            return rows
+        if given is not None and 2 * n_groups < n_before:
             raise LabelError(
                 f"{equal.n_words:,} rows have the vector of a row in another group. Held out together, they leave "
                 f"{n_groups:,} of {n_before:,} groups. Remove repeated rows, or leave groups out."
             )
-        return replace(joined, groups=groups)
+        proposal = self._proposal_with(groups) if equal.n_groups else self.proposal
+        return replace(rows, groups=groups, proposal=proposal, forms=replace(equal, words=words, before=before))
 
-    def _proposal_with(self, equal: WordForms) -> GroupProposal | None:
-        """Return the proposal with rows of equal vectors joined to it; None if it has nothing to add to them."""
-        if self.proposal is None or not equal.n_groups:
-            return self.proposal
-        held_together = equal.numbers if self.groups is None else join_groups(self.groups, equal.numbers)
-        numbers = join_groups(self.proposal.numbers, held_together)
+    def _proposal_with(self, groups: NDArray[np.int64]) -> GroupProposal | None:
+        """Return the proposal with these groups joined to it; None if it has nothing to add to them."""
+        if self.proposal is None:
+            return None
+        numbers = join_groups(self.proposal.numbers, groups)
         sizes = np.bincount(numbers)
-        if len(sizes) == len(np.unique(held_together)):
+        if len(sizes) == len(np.unique(groups)):
             return None
         return replace(self.proposal, numbers=numbers, n_groups=len(sizes), n_rows=int(sizes[sizes > 1].sum()))
 

@@ -176,7 +176,7 @@ class Axis:
         rows = order_classes(check_rows(rows), options.label_names)
         if isinstance(options.groups, str) and options.groups == "proposed" and rows.proposal is not None:
             rows = rows.grouped(rows.proposal.numbers)
-        rows = rows.unit() if options.normalize else rows
+        rows = rows.prepared(normalize=options.normalize)
         if options.clip_labels or (options.clip_labels is None and method == "auto"):
             rows = rows.clipped()
         if seeds is not None:

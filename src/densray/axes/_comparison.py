@@ -109,6 +109,7 @@ def try_method(
         Called with the folds done and their number.
     """
     check_methods([method])
+    rows = rows.held_together(normalize=DEFAULTS.normalize)
     # all methods share the folds; too few rows are an error, whatever the method
     numbers = draw_folds(rows, folds, random_state)
     return run_in_thread(lambda: _try_method(rows, method, folds, numbers, random_state, standardize, progress))
@@ -388,7 +389,7 @@ def compare_methods(
     """
     started = Provenance.begin(seed=random_state)
     chosen = check_methods(methods)
-    rows = find_rows(space, lexicon, DEFAULTS.changed(groups=groups))
+    rows = find_rows(space, lexicon, DEFAULTS.changed(groups=groups)).held_together(normalize=DEFAULTS.normalize)
     n_folds = count_folds(rows, folds)
     steps = [n_folds * place for place in range(len(chosen) + 1)]
     trials = [
@@ -417,6 +418,7 @@ def compare_trials(
         Number of words to list that methods disagree on.
     """
     started = Provenance.begin(seed=random_state)
+    rows = rows.held_together(normalize=DEFAULTS.normalize)
     worked = found_trials(trials)
     axes = {trial.method: trial.axis.direction for trial in worked}
     degrees = {frozenset(pair): float(degrees_between(axes[pair[0]], axes[pair[1]])) for pair in combinations(axes, 2)}

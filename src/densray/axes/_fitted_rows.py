@@ -6,6 +6,7 @@ fitted on therefore use their held-out scores.
 A row is recognised if it is the same vector up to the rounding of its storage: half precision, or three decimals at
 unit length. Hidden states can be closer to each other than that. So it also has to be much nearer to the fitted row
 than fitted rows are to each other. A row that rounding could explain, but that is not near enough, is *unsure*.
+Fitted rows that are copies of each other (`densray._copies`) count as one row, with the mean of their held-out scores.
 """
 
 from __future__ import annotations
@@ -17,15 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._copies import ROUNDING, SINGLE, first_copies, project_on_fixed
 from densray._vocabulary import unit_rows
 
 if TYPE_CHECKING:
     from densray._files import Contents
 
-#: Largest rounding error of a number at unit length: half a unit of the third decimal.
-_ROUNDING = 5e-4
-#: Rounding error of a whole vector at unit length in single precision. Rows this close are one row.
-_SINGLE = 1e-6
 #: A copy is nearer to its row than this share of the distance between fitted rows.
 _SHARE = 0.25
 #: "Between fitted rows" is this quantile of the distances to the nearest other row. Some rows may nearly repeat.
@@ -40,10 +38,8 @@ _MARKS, _LENGTHS, _HELD_OUT = "fitted_marks", "fitted_lengths", "fitted_held_out
 
 def _marks(X: NDArray[np.floating], direction: NDArray[np.float64], n_marks: int) -> NDArray[np.float64]:
     """Return the marks of rows. The fixed directions are the same on every machine."""
-    places = np.arange(1, X.shape[1] + 1, dtype=np.float64)
-    fixed = np.cos(np.outer(places**2, 1.0 + 0.37 * np.arange(n_marks - 1)))
-    directions = np.column_stack([fixed / np.linalg.norm(fixed, axis=0), direction])
-    return np.asarray(np.asarray(X, dtype=np.float64) @ directions)
+    X = np.asarray(X, dtype=np.float64)
+    return np.column_stack([project_on_fixed(X, n_marks - 1), X @ direction])
 
 
 class Recognised(NamedTuple):
@@ -94,9 +90,9 @@ class FittedRows:
         X = np.asarray(X, dtype=np.float64)
         marks, lengths = _marks(X, direction, _N_MARKS), np.linalg.norm(X, axis=1)
         scores = held_out + float(np.mean(X @ direction))
-        _, which = np.unique(np.round(marks / (lengths.mean() or 1.0), 7), axis=0, return_inverse=True)
-        means = np.bincount(which.ravel(), scores) / np.bincount(which.ravel())
-        return cls(marks, lengths, means[which.ravel()])
+        first = first_copies(X)
+        sums, counts = np.bincount(first, scores), np.bincount(first)
+        return cls(marks, lengths, sums[first] / counts[first])
 
     @cached_property
     def _tree(self) -> Any:
@@ -106,30 +102,27 @@ class FittedRows:
 
     @cached_property
     def _distinct(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Marks, lengths and held-out scores of the rows, without exact repetitions."""
-        _, first = np.unique(self.marks, axis=0, return_index=True)
+        """Marks, lengths and held-out scores of the rows, without copies of earlier rows."""
+        first = np.unique(first_copies(self.marks))
         return self.marks[first], self.lengths[first], self.held_out[first]
 
     @cached_property
     def _rounding(self) -> NDArray[np.float64]:
         """Distance by which rounding to three decimals at unit length can move the marks of each row."""
         # an error of variance v per number moves each of k coordinates on unit vectors by v, so all of them by k v
-        return np.asarray(_ROUNDING * np.sqrt(self.marks.shape[1]) * self._distinct[1])
+        return np.asarray(ROUNDING * np.sqrt(self.marks.shape[1]) * self._distinct[1])
 
     @cached_property
     def _tolerance(self) -> NDArray[np.float64]:
         """Largest distance of a copy from each row."""
         marks, lengths, _ = self._distinct
         reach = float(self._rounding.max()) / _SHARE  # no other row beyond it matters
-        single = _SINGLE * lengths
         distances = np.full(len(marks), np.inf)
         if len(marks) > 1:
-            near = self._tree.query(marks, k=min(3, len(marks)), distance_upper_bound=reach)[0][:, 1:]
-            near[near <= 2.0 * single[:, None]] = np.inf  # the same row, computed twice
-            distances = near.min(axis=1)
+            distances = self._tree.query(marks, k=2, distance_upper_bound=reach)[0][:, 1]
         usual = float(np.quantile(np.minimum(distances, reach), _QUANTILE))
         nearest = _SHARE * np.minimum(distances, usual)
-        return np.asarray(np.maximum(np.minimum(self._rounding, nearest), single))
+        return np.asarray(np.maximum(np.minimum(self._rounding, nearest), SINGLE * lengths))
 
     def recognise(self, X: NDArray[np.floating], direction: NDArray[np.float64]) -> Recognised:
         """Return the fitted rows among other rows, which have unit length if the axis needs it."""

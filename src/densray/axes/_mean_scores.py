@@ -13,7 +13,8 @@ things make the difference uncertain, and their variances add:
   axis, since an axis that tilts by chance towards the difference would otherwise have too small an error.
 
 Documents that the axis was fitted on count with their held-out scores: along the axis itself, even random labels would
-seem to differ.
+seem to differ. Documents with the same vector, such as a table that contains its rows twice, are one draw: further
+copies add no evidence.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import category
+from densray._copies import project_on_fixed
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._tables import check_table
 from densray.errors import Argument, TaskError, name_some
-from densray.groups import number_groups
+from densray.groups import find_equal_rows, first_copies, join_groups, number_groups
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_count, show_number
 from densray.rows import warn_of_missing_codes
@@ -41,6 +43,8 @@ MOST_GROUPS = 10_000
 #: Keys of the figures of a group, next to the values of its columns.
 _FIGURES = ("documents", "draws", "mean", "difference")
 _ERRORS = ("difference_low", "difference_high", "from_documents", "from_axis")
+#: Number of coordinates by which repeated documents are found; the vectors need not fit into memory.
+_N_MARKS = 32
 #: With so many groups, one of them may well differ by chance.
 _MANY_GROUPS = 5
 _DETAIL_NOTES = [
@@ -62,15 +66,17 @@ class MeanScores(Result):
         A column among them that has an order, such as the year.
     rows : list of dict
         Each group: the values of the columns, ``documents``, ``draws`` (independent units: documents, or sets of
-        documents that belong together), ``mean``, ``difference`` (the mean minus the mean of all documents) with its
-        interval ``difference_low`` to ``difference_high``, and the standard errors ``from_documents`` and ``from_axis``
-        of the difference.
+        documents that belong together or have the same vector), ``mean``, ``difference`` (the mean minus the mean of
+        all documents) with its interval ``difference_low`` to ``difference_high``, and the standard errors
+        ``from_documents`` and ``from_axis`` of the difference.
     overall : float
         Mean score of all documents in the groups.
     n_skipped : int
         Documents without a value in one of the columns, or without a usable vector.
     n_fitted : int
-        Documents that the axis was fitted on; they count with their held-out scores.
+        Documents that the axis was fitted on, and copies of them; they count with their held-out scores.
+    n_repeated : int
+        Documents with the vector of an earlier document, up to rounding. Documents with the same vector are one draw.
     n_unsure : int
         Documents that are nearly the same as a training document: perhaps rounded copies, perhaps only similar. They
         count with their own scores.
@@ -92,6 +98,7 @@ class MeanScores(Result):
     n_skipped: int
     n_fitted: int = 0
     n_unsure: int = 0
+    n_repeated: int = 0
     axis_verdict: str = ""
     axis_grade: str | None = None
     orientation: str = ""
@@ -143,11 +150,18 @@ class MeanScores(Result):
         ]
         if len(self.rows) == 1:
             notes.append("There is only one group, so there is nothing to compare it with.")
+        if self.n_repeated:
+            one = self.n_repeated == 1
+            notes.append(
+                f"{show_count(self.n_repeated)} {'document repeats' if one else 'documents repeat'} the vector of "
+                "another. Documents with the same vector are one draw, since copies add no evidence."
+            )
         if self.n_fitted:
             verb = "document was" if self.n_fitted == 1 else "documents were"
+            copies = ", or are copies of such documents" if self.n_repeated else ""
             notes.append(
-                f"{show_count(self.n_fitted)} {verb} used to fit the axis. They count with held-out scores, from axes "
-                "fitted without them."
+                f"{show_count(self.n_fitted)} {verb} used to fit the axis{copies}. They count with held-out scores, "
+                "from axes fitted without them."
             )
         if self.n_unsure:
             one = self.n_unsure == 1
@@ -201,6 +215,7 @@ def mean_scores(
     keys, codes, ordered = _keys(table, by)
     sums, scores = np.zeros((len(keys), table.width)), np.full(len(table), np.nan)
     fitted, n_fitted, n_unsure = axis.fitted_rows, 0, 0
+    marks = np.full((len(table), min(table.width, _N_MARKS)), np.nan)
     for start, X in table.blocks():
         stop, places = start + len(X), np.flatnonzero(codes[start : start + len(X)] >= 0)
         places = places[np.isfinite(X[places, 0])]
@@ -213,16 +228,18 @@ def mean_scores(
                 n_fitted += len(matches.places)
                 n_unsure += matches.n_unsure
             scores[start + places] = coordinates
+            marks[start + places] = vectors if table.width <= _N_MARKS else project_on_fixed(vectors, _N_MARKS)
             own = codes[start + places]
             members = csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(len(keys), len(own)))
             sums += members @ vectors
         if progress is not None:
             progress(stop, len(table))
-    together = np.arange(len(table)) if groups is None else number_groups(table.column(groups).to_pylist())
     used = np.flatnonzero(np.isfinite(scores))
     if not used.size:
         raise TaskError(f"no document with a usable vector has a value in {name_some(by)}, so there are no means.")
-    figures, overall = _compare_groups(scores[used], codes[used], together[used])
+    given = None if groups is None else number_groups(table.column(groups).to_pylist())[used]
+    together, n_repeated = _draws(marks[used], given)
+    figures, overall = _compare_groups(scores[used], codes[used], together)
     overall_row = sums.sum(axis=0) / len(used)
     rows = []
     for number, figure in figures.items():
@@ -243,11 +260,22 @@ def mean_scores(
         n_skipped=len(table) - n_used,
         n_fitted=n_fitted,
         n_unsure=n_unsure,
+        n_repeated=n_repeated,
         axis_verdict="" if verdict is None else verdict.sentence,
         axis_grade=None if verdict is None else verdict.grade,
         orientation=axis.orientation,
         provenance=began.finish(inputs=[Input("table", table.name, size=len(table))], used=n_used, method=axis.method),
     )
+
+
+def _draws(marks: NDArray[np.float64], given: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], int]:
+    """Return the number of the draw of each document, and the number of documents that repeat an earlier vector."""
+    first = first_copies(marks)
+    n_repeated = len(first) - len(np.unique(first))
+    if given is None:
+        return np.asarray(first, dtype=np.int64), n_repeated
+    equal = find_equal_rows([""] * len(first), marks, given)
+    return given if equal is None else join_groups(given, equal.numbers), n_repeated
 
 
 def _compare_groups(

@@ -251,8 +251,8 @@ class TrainTest:
                 f"missing: {name_some(rows.missing) or 'none'}); at least 4 are needed to split them into training "
                 "and test. Add words, or give a test lexicon."
             )
+        rows = rows.prepared(normalize=protocol.normalize)
         in_test = draw_test_words(rows.names, rows.y, protocol.test_size, protocol.random_state, rows.groups)
-        rows = rows.unit() if protocol.normalize else rows
         training, beyond = _within_limit(rows, in_test, lexicon.name, protocol, space)
         test = replace(rows.take(np.flatnonzero(in_test)), missing=())
         _check_labels(training, lexicon.name, "training")
@@ -315,7 +315,7 @@ def _within_limit(
 def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, role: str, groups: Groups = None) -> Rows:
     rows = lexicon.align(space, any_case=protocol.any_case, order="lexicon", groups=groups)
     _check_labels(rows, lexicon.name, role)
-    return rows.unit() if protocol.normalize else rows
+    return rows.prepared(normalize=protocol.normalize)
 
 
 def _check_labels(rows: Rows, name: str, role: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Unpack, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._copies import first_copies
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
@@ -48,7 +49,7 @@ class RatingAgreement(Result):
         Number of items compared, and of items rated.
     pearson, spearman : float
     pearson_interval, spearman_interval : Interval
-        95% intervals over items.
+        95% intervals over items. Items with the same vector count as one.
     n_raters : int or None
         Number of raters, if single ratings are known.
     reliability : float or None
@@ -79,6 +80,8 @@ class RatingAgreement(Result):
         score, and the ``difference`` of the two ratings. The largest difference comes first.
     label_names : tuple of str or None
         Names of the low and the high end of the axis, if known.
+    n_repeated : int
+        Number of items with the vector of an earlier item, up to rounding.
     """
 
     title: ClassVar[str] = "Agreement with ratings by people"
@@ -104,6 +107,7 @@ class RatingAgreement(Result):
     spread: float | None
     items: list[dict[str, Any]] = field(repr=False)
     label_names: tuple[str, str] | None = None
+    n_repeated: int = 0
 
     def text(self) -> str:
         """Return the agreement in one sentence, then its limitations."""
@@ -141,8 +145,14 @@ class RatingAgreement(Result):
             )
         elif self.held_out is None:
             lines.append("The seeds of this axis are not known: if items are among them, the agreement is too high.")
-        if self.n_items < FEW_ITEMS:
-            lines.append(f"Only {self.n_items} items were found: note the width of the interval.")
+        if self.n_repeated:
+            lines.append(
+                f"{self.n_repeated:,} of the items {'has' if self.n_repeated == 1 else 'have'} the same vector as "
+                "another. Items with the same vector count as one in the intervals."
+            )
+        if (count := self.n_items - self.n_repeated) < FEW_ITEMS:
+            what = "different items" if self.n_repeated else "items"
+            lines.append(f"Only {count} {what} were found: note the width of the interval.")
         if self.ceiling is None:
             one = self.n_raters == 1 or self.ceiling_from is None
             lines.append(
@@ -296,7 +306,8 @@ def evaluate_ratings(
                 f"all {len(values)} items have the same {what}, {values[0]:g}, so there is nothing to compare. Rate "
                 "other items, or check the columns."
             )
-    r, interval = pearson(rated.values, scores), pearson_interval(rated.values, scores)
+    copies = np.arange(len(kept)) if located.vectors is None else _first_copies(located.vectors[kept], measured_axis)
+    r, interval = pearson(rated.values, scores), pearson_interval(rated.values, scores, groups=copies)
     reliability = rated.reliability(random_state=options.random_state)
     return RatingAgreement(
         ratings=ratings.name,
@@ -306,7 +317,8 @@ def evaluate_ratings(
         pearson=r,
         pearson_interval=interval,
         spearman=spearman(rated.values, scores),
-        spearman_interval=spearman_interval(rated.values, scores),
+        spearman_interval=spearman_interval(rated.values, scores, groups=copies),
+        n_repeated=len(copies) - len(np.unique(copies)),
         n_raters=rated.n_raters,
         reliability=reliability,
         ceiling=None if reliability is None else float(np.sqrt(reliability)),
@@ -492,6 +504,11 @@ def _in_scores(source: Scores | Mapping[str, float], ratings: Ratings, *, any_ca
     errors = source.standard_error
     selection = Scores(source.score[at], standard_error=None if errors is None else errors[at])
     return _Located(np.array(places, dtype=np.intp), selection, np.zeros(len(at), dtype=bool), tuple(missing))
+
+
+def _first_copies(vectors: NDArray[Any], axis: Axis) -> NDArray[np.intp]:
+    """Return for each item the first item with the same vector, as the axis sees it."""
+    return first_copies(unit_rows(vectors) if axis.options.normalize else vectors)
 
 
 def _explained_share(r: float, reliability: float | None) -> float | None:

@@ -399,6 +399,7 @@ def compare_layers(
     check_n_permutations(n_permutations)
     compared = tuple(layers) if layers is not None else states.layers
     rows, grouped = _grouped_rows(states, compared[0], labels, groups)
+    rows = replace(rows, groups_final=True)  # all layers share the groups, and so the folds
     if not rows.is_binary:
         raise TaskError(f"{len(np.unique(rows.y))} different labels are given; two classes are needed.")
     n_folds = _count_folds(rows, folds, random_state, proposed=grouped == "as proposed")
