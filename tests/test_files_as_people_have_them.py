@@ -22,6 +22,7 @@ from densray.errors import (
     EncodingDetectedWarning,
     FormatError,
     HeaderDetectedWarning,
+    LabelError,
     LexiconError,
     MissingCodeWarning,
 )
@@ -107,8 +108,8 @@ def test_a_word_with_several_spellings_in_the_space_is_not_guessed() -> None:
     assert "nail (Nail)" in rows.case_note
 
 
-def write_workbook(path: Path, rows: list[list[str | float]]) -> None:
-    """Write an Excel file with one sheet."""
+def write_workbook(path: Path, rows: list[list[str | float]], *, other_sheets: tuple[str, ...] = ()) -> None:
+    """Write an Excel file with the sheet "Words", and perhaps others without content."""
     cells = "".join(
         "<row>"
         + "".join(
@@ -131,7 +132,9 @@ def write_workbook(path: Path, rows: list[list[str | float]]) -> None:
         "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
         f'Type="{office}/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>',
         "xl/workbook.xml": f'<workbook xmlns="{main}/main" xmlns:r="{office}/relationships"><sheets>'
-        '<sheet name="Words" sheetId="1" r:id="r1"/></sheets></workbook>',
+        '<sheet name="Words" sheetId="1" r:id="r1"/>'
+        + "".join(f'<sheet name="{name}" sheetId="{n}" r:id="r1"/>' for n, name in enumerate(other_sheets, start=2))
+        + "</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
         f'Type="{office}/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
         "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}/main"><sheetData>{cells}</sheetData></worksheet>',
@@ -182,6 +185,84 @@ def test_a_decimal_comma_is_read_where_it_cannot_separate_thousands(
         (tmp_path / name).write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), encoding="utf-16")
     assert Lexicon.read(tmp_path / name, header=True).labels.tolist() == expected
     assert Ratings.read(tmp_path / name).values.tolist() == expected
+
+
+def test_numbers_of_an_excel_file_are_read_next_to_texts_of_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+    values: dict[str, str | float] = {"gut": 0.54, "mies": "1,05", "nett": 2.543, "fad": 884, "lieb": 0.12345678901234}
+    write_workbook(tmp_path / "words.xlsx", [["Wort", "Wert"], *([word, value] for word, value in values.items())])
+    expected = {word: 1.05 if word == "mies" else value for word, value in values.items()}
+    assert dict(Lexicon.read(tmp_path / "words.xlsx").items()) == expected
+    assert Ratings.read(tmp_path / "words.xlsx").values.tolist() == list(expected.values())
+    write_workbook(tmp_path / "words.xlsx", [["Wort", "Wert"], ["gut", "2.543"], ["mies", 884]])
+    for read in (Lexicon.read, Ratings.read):
+        with pytest.raises(LexiconError, match=r"line 2: .*'2\.543' may be a decimal number or thousands"):
+            read(tmp_path / "words.xlsx")
+
+
+def test_errors_about_an_excel_file_name_its_sheet_if_there_are_others(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+    rows: list[list[str | float]] = [["siehe", "Blatt", "zwei"]]
+    write_workbook(tmp_path / "words.xlsx", rows, other_sheets=("Daten",))
+    with pytest.raises(LexiconError, match="Only the first sheet, 'Words', was read; the file has 2"):
+        Lexicon.read(tmp_path / "words.xlsx")
+
+
+def test_lines_of_an_excel_file_are_counted_from_its_first_row(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+    path = tmp_path / "words.xlsx"
+    write_workbook(path, [["Wort", "Wert"], ["gut", 0.25], ["mies", "schlecht"], ["fad", 0.125]])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    sheet = parts["xl/worksheets/sheet1.xml"].replace("<row>", '<row r="4">', 1).replace("<c ", '<c r="C4" ', 1)
+    parts["xl/worksheets/sheet1.xml"] = sheet.replace("<row>", "<row><c/><c/>")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with pytest.raises(LexiconError, match="line 6: label 'schlecht'"):
+        Lexicon.read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("words.csv", ["2.543", "884", "1.120"], None),
+        ("words.tsv", ["2.543", "884", "1.120"], None),
+        ("words.json", ["2.543", "884", "1.120"], None),
+        ("words.csv", ["-2.543", "0", "1.120"], None),
+        ("words.csv", ["2.543", "884", "0.120"], [2.543, 884.0, 0.12]),
+        ("words.csv", ["2.543", "884", "1.12"], [2.543, 884.0, 1.12]),
+        ("words.csv", ["2.543", "884", "1e3"], [2.543, 884.0, 1000.0]),
+        ("words.csv", ["2.543", "3.884", "1.120"], [2.543, 3.884, 1.12]),
+        ("semicolons.csv", ["2.543", "3.884", "1.120"], None),
+        ("semicolons.csv", ["0.618", "1.234", "2.000"], [0.618, 1.234, 2.0]),
+        ("semicolons.csv", ["1.234,5", "0,5", "2,25"], None),
+    ],
+)
+def test_a_point_is_a_decimal_point_only_if_it_cannot_separate_thousands(
+    name: str, values: list[str], expected: list[float] | None, tmp_path: Path
+) -> None:
+    delimiter = {"words.tsv": "\t", "semicolons.csv": ";"}.get(name, ",")
+    lines = [f"{word}{delimiter}{value}" for word, value in zip(["gut", "mies", "nett"], values, strict=True)]
+    text = json.dumps(dict(zip("abc", values, strict=True))) if name == "words.json" else "\n".join(["word,x", *lines])
+    (tmp_path / name).write_text(text.replace("word,x", f"word{delimiter}rating"), encoding="utf-8")
+    readers: list[Callable[[Path], object]] = [lambda path: Lexicon.read(path).labels.tolist()]
+    if name != "words.json":
+        readers.append(lambda path: Ratings.read(path).values.tolist())
+    for read in readers:
+        if expected is None:
+            with pytest.raises(LexiconError, match="thousands"):
+                read(tmp_path / name)
+        else:
+            assert read(tmp_path / name) == expected
+
+
+def test_texts_of_numbers_from_other_programs_are_refused_if_their_points_are_doubtful() -> None:
+    with pytest.raises(LexiconError, match=r"'2\.543' may be a decimal number or thousands"):
+        Lexicon([("gut", "2.543"), ("mies", "884")])
+    frame = pl.DataFrame({"id": ["a", "b"], "seats": ["2.543", "884"], "vector": [[1.0, 0.0], [0.0, 1.0]]})
+    with pytest.raises(LabelError, match=r"row 1, column 'seats': '2\.543' may be a decimal number or thousands"):
+        Ratings.from_table(frame, "seats")
 
 
 def test_an_excel_file_without_its_reader_says_how_to_get_it(

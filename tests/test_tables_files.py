@@ -255,6 +255,17 @@ def test_labels_that_may_be_thousands_are_refused(tmp_path):
         open_table(path).rows("votes")
 
 
+@pytest.mark.parametrize(("cells", "message"), [
+    (["1.770,0.5", "483,0.25", "1.120,0.5"], r"'v0' is not \('1\.770' may be a decimal number or thousands\)"),
+    (['"[1.770, 483]",1', '"[1.120, 3.340]",1', '"[1.120, 12]",1'], "text that looks like lists of numbers"),
+])  # fmt: skip
+def test_vectors_that_may_have_marks_for_thousands_are_refused(tmp_path, cells, message):
+    names = "v0,v1" if "[" not in cells[0] else "vector,more"
+    (tmp_path / "docs.csv").write_text("\n".join([f"party,{names}", *(f"a,{cell}" for cell in cells)]))
+    with pytest.raises(TableError, match=message):
+        open_table(tmp_path / "docs.csv")
+
+
 def test_json_lines_may_begin_with_a_byte_order_mark(tmp_path):
     (tmp_path / "docs.jsonl").write_text(
         '{"id": "ä", "vector": [1.0, 2.0]}\n{"id": "b", "vector": [3.0, 4.0]}\n', "utf-8-sig"

@@ -11,8 +11,17 @@ pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
 from densray.tables._text_columns import ColumnEvidence, decide_kinds, read_values  # noqa: E402
 
 NUMBERS = ["1", "-3", "0", "007", "+5", "0.5", "1.770", ".5", "1e5", "0,5", "1,234", "3,75", ",5", "1,2e3"]
-NUMBERS += ["1234567890123456789", "-12345678901234567", "9999999999999999999", "+491230001", "1234567.25"]
+NUMBERS += [
+    "2.543",
+    "884",
+    "1234567890123456789",
+    "-12345678901234567",
+    "9999999999999999999",
+    "+491230001",
+    "1234567.25",
+]
 LISTS = ["[1, 2]", "[0.5, 0.25]", "[1 2]", "[]", "[0,5; 1,2]", "[0,5 1,2]", "[0,1257,-0,1321]", "[-0; 3]"]
+LISTS += ["[2.543, 884]", "[2.543 1.120]"]
 OTHERS = ["NA", "k.A.", "-", "", "ja", "1.234,5"]
 VALUES = st.lists(st.sampled_from(NUMBERS + OTHERS) | st.sampled_from(LISTS + OTHERS), min_size=1, max_size=6)
 
@@ -62,6 +71,13 @@ def test_every_column_can_be_read_in_its_type(values, commas):
         (["+491230001", "5"], "text", ["+491230001", "5"]),
         (["1", "none", "2"], "text", ["1", "none", "2"]),
         (["-", "NA"], "text", ["-", "NA"]),
+        (["2.543", "884"], "text", ["2.543", "884"]),  # perhaps thousands
+        (["2.543", "884", "0.618"], "number", [2.543, 884.0, 0.618]),
+        (["2.543", "3.884"], "number", [2.543, 3.884]),
+        (["2.543", "884", "1e3"], "number", [2.543, 884.0, 1000.0]),
+        (["[2.543, 884]", "[1.120, 7]"], "text", ["[2.543, 884]", "[1.120, 7]"]),
+        (["[2.543, 884]", "[1.12, 7]"], "list", [[2.543, 884.0], [1.12, 7.0]]),
+        (["[2.543, 3.884]", "[1.120, -7.111]"], "list", [[2.543, 3.884], [1.12, -7.111]]),
     ],
 )
 def test_the_type_of_a_column_follows_from_all_its_values(values, kind, read):
@@ -74,3 +90,15 @@ def test_other_columns_decide_whether_a_point_separates_thousands():
     assert kinds([["1.770"]], [["0.5"]]) == ["number", "number"]
     assert kinds([["1,234"]], [["0,5"]]) == ["decimal comma", "decimal comma"]
     assert kinds([["1,234"]], [["0.5"]]) == ["text", "number"]
+
+
+def test_in_files_with_semicolons_a_point_is_a_decimal_point_only_if_another_number_shows_it():
+    def decided(*columns: list[str]) -> list[str]:
+        found = {str(number): ColumnEvidence() for number in range(len(columns))}
+        for evidence, values in zip(found.values(), columns, strict=True):
+            evidence.add(texts(values))
+        return list(decide_kinds(found, commas=True, semicolons=True).values())
+
+    assert decided(["1.770"], ["[1.770; 2.345]"]) == ["text", "text"]
+    assert decided(["1.770"], ["[1.770; 2.345]"], ["0.5"]) == ["number", "list", "number"]
+    assert decided(["1.770"], ["[1.77; 2.345]"]) == ["number", "list"]

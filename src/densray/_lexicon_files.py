@@ -12,6 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 from densray._arrays import is_missing, is_no_label
+from densray._notation import (
+    DECIMAL_COMMAS,
+    Numeral,
+    decimal_delimiter,
+    doubtful_number,
+    explain_doubt,
+    explain_number,
+    uses_decimal_commas,
+)
 from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of, unquoted
 from densray.errors import Advice, Argument, HeaderDetectedWarning, LexiconError, name_some, shorten, suggest
 
@@ -125,7 +134,11 @@ def merge_entries(
     for name, value, known in (("conflicts", conflicts, get_args(Conflicts)), ("neutral", neutral, get_args(Neutral))):
         if value not in known:
             raise LexiconError(Argument(name, value), f" is given. {suggest(str(value), known)}")
-    given = [_checked_entry(entry) for entry in entries]
+    listed = list(entries)
+    given = [_checked_entry(entry) for entry in listed]
+    doubtful = doubtful_number(label for _, label in listed if isinstance(label, str))
+    if doubtful:
+        raise LexiconError(f"label {explain_doubt(doubtful)}")
     kept, neutral_words = _without_neutral(given) if neutral == "drop" else (given, ())
     found: dict[str, list[float]] = {}
     for word, label in kept:
@@ -225,36 +238,6 @@ def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], n
 
 
 _WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
-_DECIMAL_COMMAS = {
-    ";": re.compile(r"[+−-]?\d+,\d+"),
-    # 1,234 between tabs may be one thousand; 0,234 and 1234,567 are not
-    "\t": re.compile(r"[+−-]?(0,\d+|\d{4,},\d+|\d+,(?!\d{3}$)\d+)"),
-}
-
-
-def decimal_delimiter(fields: Iterable[str], delimiter: str | None) -> str | None:
-    """Return the delimiter that says how numbers in a column are written: a semicolon if 1,234 is a decimal number.
-
-    Between tabs it is one if another field of the column has a comma that cannot separate thousands.
-
-    >>> decimal_delimiter(["1,234", "0,5"], chr(9)), decimal_delimiter(["1,234", "5"], chr(9)) == chr(9)
-    (';', True)
-    """
-    comma = _DECIMAL_COMMAS["\t"]
-    return ";" if delimiter == "\t" and any(comma.fullmatch(field.strip()) for field in fields) else delimiter
-
-
-def explain_comma(text: str) -> str:
-    """Return what is wrong with a number with a comma, and what to write instead; empty for other texts.
-
-    >>> explain_comma("1,234"), explain_comma("x")
-    ("'1,234' may be a decimal number or thousands. Write a decimal point, or no mark for thousands.", '')
-    """
-    if re.fullmatch(r"[+−-]?[1-9]\d{0,2},\d{3}", text.strip()):
-        return f"{shorten(text)} may be a decimal number or thousands. Write a decimal point, or no mark for thousands."
-    if re.fullmatch(r"[+−-]?\d*,\d+", text.strip()):
-        return f"{shorten(text)} has a decimal comma, which is read between semicolons or tabs. Write a decimal point."
-    return ""
 
 
 def parse_field(text: str, delimiter: str | None, names: tuple[str, str] | None = None) -> float | None:
@@ -265,7 +248,7 @@ def parse_field(text: str, delimiter: str | None, names: tuple[str, str] | None 
     >>> parse_field("0,618", chr(9))
     0.618
     """
-    comma = _DECIMAL_COMMAS.get(delimiter or "")
+    comma = DECIMAL_COMMAS.get(delimiter or "")
     return parse_label(text.replace(",", ".") if comma and comma.fullmatch(text.strip()) else text, names)
 
 
@@ -304,8 +287,8 @@ class Notation:
 
     def check(self, text: str, number: float, line: Line) -> None:
         """Refuse a number whose notation contradicts that of an earlier line."""
-        text = text.strip()
-        found = [name for name, pattern in _NOTATIONS.items() if pattern.fullmatch(text)]
+        is_number, text = isinstance(text, Numeral), text.strip()
+        found = [name for name, pattern in _NOTATIONS.items() if not is_number and pattern.fullmatch(text)]
         if text.lower() not in _NAMED and number not in (-1.0, 0.0, 1.0):
             found.append(_SCORE)
         for name in found:
@@ -387,7 +370,8 @@ class LexiconTable:
         self._split_all = any(column is not None for column in (word_column, label_column, group_column))
         word_at, label_at = self._columns(word_column, label_column)
         group_at = None if group_column is None else self._place(group_column, ())
-        self._decimals = decimal_delimiter((self._label(line, label_at) for line in self._lines), self._delimiter)
+        labels = [self._label(line, label_at) for line in self._lines]
+        self._decimals = decimal_delimiter(labels, self._delimiter)
         begins_with_names = self._begins_with_names(label_at)
         if begins_with_names:
             self._note_names()
@@ -408,6 +392,15 @@ class LexiconTable:
                 if group_at is not None:
                     self._note_group(entry[0], fields, group_at, line)
                 yield entry
+        self._refuse_doubtful(labels)
+
+    def _refuse_doubtful(self, labels: list[str]) -> None:
+        """Refuse labels whose points may separate thousands."""
+        fields = (self._fields(line, label_last=True) for line in self._lines)
+        doubtful = doubtful_number(labels, uses_commas=uses_decimal_commas(fields, self._delimiter))
+        if doubtful:
+            line = self._lines[labels.index(doubtful)]
+            raise self._file.problem(f"label {explain_doubt(doubtful)}", line=line.number)
 
     def _note_header(self, names: list[str], word_at: int, label_at: int) -> None:
         """Store that the first line was read as the names of the columns, and which columns are used."""
@@ -443,7 +436,7 @@ class LexiconTable:
             len(numbers) > 1
             and len(first) > 1
             and not any(letter.isdigit() for letter in first)
-            and all(parse_rating(label, self._decimals) is not None for label in numbers)
+            and all(parse_rating(label, self._decimals) is not None or explain_number(label) for label in numbers)
         )
 
     def _label(self, line: Line, label_at: int) -> str:
@@ -467,7 +460,7 @@ class LexiconTable:
 
     def _entry(self, word: str, label: str, line: Line) -> tuple[str, float]:
         number = self._number(label)
-        if number is None and (problem := explain_comma(label)):
+        if number is None and (problem := explain_number(label)):
             raise self._file.problem(f"label {problem}", line=line.number)
         if number is None:
             hint = Advice(" If this line names the columns, say ", Argument("header", True), ".")
@@ -605,7 +598,11 @@ def read_entries(
             raise file.problem(
                 Argument("group_column", group_column), " is given, and JSON has no columns. Use a table."
             )
-        entries = list(_json_entries(file, label_names))
+        listed = list(_json_entries(file))
+        doubtful = doubtful_number(label for _, label in listed if isinstance(label, str))
+        if doubtful:
+            raise file.problem(f"label {explain_doubt(doubtful)}")
+        entries = [_json_entry(file, word, label, label_names) for word, label in listed]
         return LexiconFile(entries, (), file.path.stem, notes=tuple(filter(None, [file.note])))
     columns = (word_column, label_column, group_column)
     named = any(isinstance(column, str) and not column.isdecimal() for column in columns)
@@ -626,15 +623,15 @@ def column_names(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
     return file.split(first, delimiter_of(first.text))
 
 
-def _json_entries(file: TextFile, names: tuple[str, str] | None) -> Iterator[tuple[str, float]]:
+def _json_entries(file: TextFile) -> Iterator[tuple[object, object]]:
     """Yield the entries of {word: label}, {"positive": [words]}, [[word, label]] or [{"word", "label"}]."""
     content = file.json()
     if isinstance(content, JsonObject):
         for key, value in content:
             if isinstance(value, list) and not isinstance(value, JsonObject):
-                yield from (_json_entry(file, word, key, names) for word in value)
+                yield from ((word, key) for word in value)
             else:
-                yield _json_entry(file, key, value, names)
+                yield key, value
     elif isinstance(content, list):
         for item in content:
             if isinstance(item, JsonObject):
@@ -644,7 +641,7 @@ def _json_entries(file: TextFile, names: tuple[str, str] | None) -> Iterator[tup
                 fields = list(item) if isinstance(item, list) else [item]
             if len(fields) != 2:
                 raise file.problem(f"{shorten(json.dumps(item))} is not a word and its label.")
-            yield _json_entry(file, fields[0], fields[1], names)
+            yield fields[0], fields[1]
     else:
         raise file.problem('words and labels are needed, as in {"good": 1, "bad": -1}.')
 

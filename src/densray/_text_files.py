@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from densray._encodings import UTF16_MARKS, encoding_of
 from densray._files import WORKBOOK, foreign_kind, unreadable_kind
+from densray._notation import Numeral
 from densray.errors import (
     Advice,
     Argument,
@@ -23,10 +24,12 @@ from densray.errors import (
     LexiconError,
     MissingExtraError,
     Part,
-    load_extra,
     name_some,
     shorten,
 )
+
+if TYPE_CHECKING:
+    from densray._workbooks import Sheet
 
 FilePath = str | PathLike[str]
 
@@ -69,6 +72,7 @@ class TextFile:
         self.path = Path(path)
         self.note = ""
         self._error = error
+        self._sheet: Sheet | None = None
         self.text = self._decode(self._bytes(), encoding)
         if not self.text.strip():
             raise self.problem("the file is empty. One entry per line is needed.")
@@ -96,7 +100,7 @@ class TextFile:
     def _decode(self, content: bytes, encoding: str) -> str:
         kind = foreign_kind(content, packed=True)
         if kind == WORKBOOK:
-            return self._sheet(content)
+            return self._first_sheet(content)
         if kind is not None:
             raise self.problem(f"this seems to be {kind}. A text file with one entry per line is needed.")
         # UTF-16 of ASCII letters is valid UTF-8 with NUL bytes
@@ -118,29 +122,19 @@ class TextFile:
             raise self.problem("a NUL byte, which plain text does not have. Save the file as UTF-8.", line=line)
         return text
 
-    def _sheet(self, content: bytes) -> str:
+    def _first_sheet(self, content: bytes) -> str:
         """Return the first sheet of an Excel workbook as lines of fields between tabs."""
-        import polars
+        from densray._workbooks import read_first_sheet
 
         try:
-            load_extra("fastexcel", "An Excel file needs", extra="excel")
+            self._sheet = read_first_sheet(content)
         except MissingExtraError as error:
             raise self.problem(f"{error} Or save it as .csv.") from error
-
-        def read(**options: Any) -> polars.DataFrame:
-            return polars.read_excel(
-                io.BytesIO(content), engine="calamine", has_header=False, read_options=options, raise_if_empty=False
-            )
-
-        try:
-            texts, numbers = read(dtypes="string"), [read(skip_rows=skipped) for skipped in (0, 1)]
         except Exception as error:  # fastexcel and polars raise their own exceptions
             raise self.problem(
                 f"this seems to be an Excel file (.xlsx) that cannot be read ({shorten(error)}). Save it as .csv."
             ) from error
-        rows = [[" ".join((cell or "").split()) for cell in row] for row in texts.iter_rows()]
-        for skipped, frame in enumerate(numbers):
-            _write_all_digits(rows[skipped:], frame)
+        rows = self._sheet.rows
         used = max((place + 1 for row in rows for place, cell in enumerate(row) if cell), default=0)
         return "\n".join("\t".join(row[:used]) for row in rows)
 
@@ -167,7 +161,9 @@ class TextFile:
         """Return the error with this message, prefixed by the file and the line."""
         name = self.path.name or str(self.path)  # the root of a disk has no name
         where = f"{name}, line {line}" if line else name
-        return self._error(f"{where}: ", *message)
+        sheets = [] if self._sheet is None else self._sheet.names
+        others = f" Only the first sheet, '{sheets[0]}', was read; the file has {len(sheets)}." if sheets[1:] else ""
+        return self._error(f"{where}: ", *message, others)
 
     def lines(self, *, comment: str | None = None) -> Iterator[Line]:
         """Yield the lines that are neither blank nor begin with `comment`."""
@@ -178,12 +174,16 @@ class TextFile:
                 yield Line(number, line)
 
     def split(self, line: Line, delimiter: str | None) -> list[str]:
-        """Return the fields of a line; an unclosed quote is an error."""
+        """Return the fields of a line; an unclosed quote is an error. Numbers of an Excel file are `Numeral`."""
         try:
-            return split_fields(line.text, delimiter)
+            fields = split_fields(line.text, delimiter)
         except csv.Error as error:
             problem = f"{shorten(line.text)} is not a line of fields ({shorten(error)})."
             raise self.problem(problem, line=line.number) from error
+        if self._sheet is None:
+            return fields
+        cells = self._sheet.rows[line.number - 1]
+        return [cell if isinstance(cell, Numeral) else field for field, cell in zip(fields, cells, strict=False)]
 
     def words(self, *, comment: str | None = None) -> list[str]:
         """Return the words of the file, one per line; lines that begin with `comment` are skipped."""
@@ -220,15 +220,6 @@ class TextFile:
             raise self.problem(f"not valid JSON ({error.msg}).", line=error.lineno) from None
         except (RecursionError, ValueError) as error:
             raise self.problem(f"not usable JSON ({shorten(error)}).") from None
-
-
-def _write_all_digits(rows: list[list[str]], frame: Any) -> None:
-    """Replace texts of numbers, which the reader of Excel files cuts to nine decimals, by all digits of the numbers."""
-    for place, column in enumerate(frame.get_columns() if frame.height == len(rows) else []):
-        if column.dtype.is_float():
-            for row, number in zip(rows, column.to_list(), strict=True):
-                if number is not None and not number.is_integer():
-                    row[place] = repr(number)
 
 
 class TextTable:

@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 
 from densray._arrays import category, is_no_label
 from densray._conversions import columns_beside_dimensions
-from densray._lexicon_files import Notation, decimal_delimiter, explain_comma, parse_rating
+from densray._lexicon_files import Notation, parse_rating
+from densray._notation import decimal_delimiter, doubtful_number, explain_doubt, explain_number, uses_decimal_commas
 from densray._text_files import Line, TextFile, delimiter_of
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LabelError, LexiconError, name_some, shorten
@@ -317,13 +318,18 @@ def row_names(table: VectorTable, names: str | None) -> list[str]:
 
 def _table_numbers(table: VectorTable, name: str) -> Vector:
     """Return a column of numbers; NaN where a value is missing."""
-    values = []
-    for row, value in enumerate(table.column(name).to_pylist(), start=1):
+    values, cells = [], table.column(name).to_pylist()
+    texts = [cell if isinstance(cell, str) else "" for cell in cells]
+    doubtful = doubtful_number(texts, uses_commas=True)  # files of numbers without a doubt have no texts here
+    if doubtful:
+        row = texts.index(doubtful) + 1
+        raise LabelError(f"{table.name}, row {row:,}, column '{name}': {explain_doubt(doubtful)}")
+    for row, value in enumerate(cells, start=1):
         if value is None or (isinstance(value, str) and is_no_label(value)):
             values.append(np.nan)
             continue
         number = parse_rating(value) if isinstance(value, str) else _as_float(value)
-        if number is None and isinstance(value, str) and (problem := explain_comma(value)):
+        if number is None and isinstance(value, str) and (problem := explain_number(value)):
             raise LabelError(f"{table.name}, row {row:,}, column '{name}': {problem}")
         if number is None:
             raise LabelError(
@@ -507,7 +513,7 @@ class _Table:
             raise file.problem(f"{shorten(lines[0].text)} has an item but no rating.", line=lines[0].number)
         self.names: list[str] | None = None
         if all(
-            parse_rating(name, self._delimiter) is None and not explain_comma(name) for name in rows[0]
+            parse_rating(name, self._delimiter) is None and not explain_number(name) for name in rows[0]
         ):  # a line with ratings contains a number
             self.names, lines, rows = rows[0], lines[1:], rows[1:]
             if not rows:
@@ -584,10 +590,11 @@ class _Table:
 
     def numbers(self, place: int) -> Vector:
         """Return the numbers of a column, NaN if a field is empty; any other text is an error with its line."""
-        values, decimals = [], decimal_delimiter(self._columns[place], self._delimiter)
-        for text, line in zip(self._columns[place], self._lines, strict=True):
+        texts, values = self._columns[place], []
+        decimals = decimal_delimiter(texts, self._delimiter)
+        for text, line in zip(texts, self._lines, strict=True):
             number = np.nan if is_no_label(text) else parse_rating(text, decimals)
-            if number is None and (problem := explain_comma(text)):
+            if number is None and (problem := explain_number(text)):
                 raise self.file.problem(problem, line=line.number)
             if number is None:
                 raise self.file.problem(
@@ -598,6 +605,9 @@ class _Table:
             if np.isfinite(number):
                 self._notation.check(text, number, line)
             values.append(number)
+        doubtful = doubtful_number(texts, uses_commas=uses_decimal_commas(self._columns, self._delimiter))
+        if doubtful:
+            raise self.file.problem(explain_doubt(doubtful), line=self._lines[texts.index(doubtful)].number)
         numbers = np.array(values, dtype=np.float64)
         column = f"column {place}" if self.names is None else f"column '{self.names[place]}'"
         warn_of_missing_codes(numbers, f"{self.file.path.name}, {column}")

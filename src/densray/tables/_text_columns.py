@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from densray._notation import CLEAR_POINT, GROUPED_POINT
 from densray.tables._arrow import arrow
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ _FORMS = {
     "integer": r"^-?(0|[1-9][0-9]{0,18})$",  # of 64 bits
     # a decimal comma, or none
     "comma number": r"^[-+]?([0-9]+(,[0-9]+)?|,[0-9]+)([eE][-+]?[0-9]+)?$",
-    # a point, if there is one, that may separate thousands
-    "grouped": r"^[-+]?[0-9]{1,3}(\.[0-9]{3})?$",
     "point number": None,
     # numbers between commas, between semicolons or between spaces
     "list": r"^\s*\[\s*(N(\s*,\s*N)*\s*,?|N(\s*;\s*N)*|N(\s+N)*)?\s*\]\s*$".replace("N", _POINT_NUMBER),
@@ -31,6 +30,10 @@ _FORMS = {
 }
 #: Signs that one value of a column may have, and the forms for which they matter.
 _SIGNS = {
+    # the point of a number, in a list or alone: a decimal point, perhaps a mark for thousands, none
+    "clear point": (rf"(^|[^0-9.]){CLEAR_POINT}", ("point number", "list")),
+    "doubtful point": (rf"(^|[^0-9.]){GROUPED_POINT}($|[^0-9.eE])", ("point number", "list")),
+    "no point": (r"(^|[^0-9.])[0-9]+($|[^0-9.eE])", ("point number", "list")),
     "comma": (r",", ("comma number", "comma list")),
     "point": (r"\.", ("list",)),
     # a comma that cannot separate thousands, in a number and in a list
@@ -47,7 +50,7 @@ _SIGNS = {
     "minus zero": (r",.*[\s,]-0\s*[,\]]|[\[\s]-0\s*,", ("list",)),
     "thousands": (r"^\s*\[\s*P(,\s+P)+\s*\]\s*$".replace("P", _THOUSANDS_IN_LIST), ("list",)),
     # an identifier: 007, +49123000, or more digits than a number with a point can hold
-    "identifier": (r"^([-+]?0[0-9]|\+[0-9]{7,}$|[-+]?[0-9]{16,}$)", ("comma number", "grouped", "point number")),
+    "identifier": (r"^([-+]?0[0-9]|\+[0-9]{7,}$|[-+]?[0-9]{16,}$)", ("comma number", "point number")),
 }
 #: Fields of a column of numbers that mark a missing one.
 _NO_NUMBER = r"^\s*(?i:na|n/a|n\.a\.|k\.\s?a\.|null|#n/a|#nv|-{1,3}|\.|\?)\s*$"
@@ -75,20 +78,21 @@ class ColumnEvidence:
             return
         self.is_empty = False
         if "integer" in self.forms and _all_have(values, "integer"):
-            possible = {"integer", "comma number", "point number"}
-            self.forms &= possible | ({"grouped"} if _all_have(values, "grouped") else set())
-            signs = {"identifier": _SIGNS["identifier"]}  # integers have none of the others
+            self.forms &= {"integer", "comma number", "point number"}
+            signs = {sign: _SIGNS[sign] for sign in ("no point", "identifier")}  # integers have none of the others
         else:
             self.forms = {form for form in self.forms - {"integer"} if _all_have(values, form)}
             signs = _SIGNS
         for sign, (pattern, forms) in signs.items():
+            if sign in ("doubtful point", "no point") and "clear point" in self.signs:
+                continue
             if sign not in self.signs and self.forms.intersection(forms) and _some_has(values, pattern):
                 self.signs.add(sign)
 
     def kind(self, *, commas: bool) -> str:
         """Return the type of the column; `commas` says that numbers may have decimal commas.
 
-        "comma" and "grouped" are not decided yet: 1,234 and 1.234 may be thousands.
+        "comma", "grouped" and "grouped list" are not decided yet: 1,234 and 1.234 may be thousands.
         """
         if self.is_empty:
             return "text"
@@ -106,14 +110,18 @@ class ColumnEvidence:
             return "comma list" if "clear comma in list" in signs else "text"
         integers_split = "minus zero" in signs and "point" not in signs
         is_split = integers_split or signs & {"split number", "thousands"}
-        return "text" if is_split or "list" not in self.forms else "list"
+        return "text" if is_split or "list" not in self.forms else self._decide_point("list", "grouped list")
 
     def _kind_of_number(self, *, commas: bool) -> str:
         if commas and "comma number" in self.forms and "comma" in self.signs:
             return "decimal comma" if "clear comma" in self.signs else "comma"
-        if commas and "grouped" in self.forms:
-            return "grouped"
-        return "number" if "point number" in self.forms else "text"
+        return self._decide_point("number", "grouped") if "point number" in self.forms else "text"
+
+    def _decide_point(self, decimal: str, undecided: str) -> str:
+        """Return the type of a column of numbers with points; see `densray._notation.doubtful_number`."""
+        if "clear point" in self.signs or "doubtful point" not in self.signs:
+            return decimal
+        return "text" if "no point" in self.signs else undecided
 
 
 def _all_have(values: Any, form: str) -> bool:
@@ -135,18 +143,21 @@ def _some_has(values: Any, pattern: str) -> bool:
     return bool(compute.any(compute.match_substring_regex(values, pattern)).as_py())
 
 
-def decide_kinds(columns: Mapping[str, ColumnEvidence], *, commas: bool) -> dict[str, str]:
+def decide_kinds(columns: Mapping[str, ColumnEvidence], *, commas: bool, semicolons: bool = False) -> dict[str, str]:
     """Return the types of columns, where the decimal mark of other columns decides what 1,234 and 1.234 are.
 
     If they have decimal commas, 1,234 is a decimal number, and 1.234 stays a text, since it is a thousand. If no column
-    decides, 1,234 stays a text, and 1.234 is a decimal number. If some have commas and others points, both stay text.
+    decides, 1,234 stays a text, and 1.234 is a decimal number, but not in files with `semicolons`. If some have commas
+    and others points, both stay text.
     """
     kinds = {name: evidence.kind(commas=commas) for name, evidence in columns.items()}
-    present = set(kinds.values())
-    has_commas, has_points = bool(present & {"decimal comma", "comma list"}), bool(present & {"number", "list"})
+    has_commas = bool(set(kinds.values()) & {"decimal comma", "comma list"})
+    has_points = any("clear point" in columns[name].signs for name, kind in kinds.items() if kind in ("number", "list"))
+    thousands = has_commas or (semicolons and not has_points)
     undecided = {
         "comma": "decimal comma" if has_commas and not has_points else "text",
-        "grouped": "text" if has_commas else "number",
+        "grouped": "text" if thousands else "number",
+        "grouped list": "text" if thousands else "list",
     }
     return {name: undecided.get(kind, kind) for name, kind in kinds.items()}
 

@@ -122,8 +122,8 @@ class CsvTables:
                         evidence.add(batch.column(name))
                 lengths.append(count)
         self.lengths = tuple(lengths)
-        commas = all(dialect.delimiter != "," for dialect in self._dialects.values())
-        self._kinds = decide_kinds(columns, commas=commas)
+        delimiters_used = {dialect.delimiter for dialect in self._dialects.values()}
+        self._kinds = decide_kinds(columns, commas="," not in delimiters_used, semicolons=";" in delimiters_used)
         self.schema = arrow().schema([(name, arrow_type(kind)) for name, kind in self._kinds.items()])
 
     def _texts(self, shard: Path) -> Iterator[Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from densray._arrays import category
 from densray._conversions import NUMBERED
+from densray._notation import doubtful_number
 from densray.errors import Advice, Argument, RowError, TableError, name_some, shorten
 from densray.tables._arrow import arrow
 
@@ -427,7 +428,10 @@ def _odd_cell(source: Source, name: str) -> str:
     matches = [pa.compute.match_substring_regex(texts, pattern).fill_null(True) for pattern in _NUMBERS]
     usual = max(matches, key=lambda match: pa.compute.sum(match).as_py())
     row = pa.compute.index(usual, False).as_py()
-    return "" if row < 0 else f"row {row + 1:,} has {texts[row].as_py()!r}"
+    if row >= 0:
+        return f"row {row + 1:,} has {texts[row].as_py()!r}"
+    doubtful = doubtful_number((text for text in texts.to_pylist() if text), uses_commas=True)
+    return doubtful and f"{doubtful!r} may be a decimal number or thousands"
 
 
 def whole_column(source: Source, name: str) -> pa.ChunkedArray:
