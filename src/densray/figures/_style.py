@@ -24,8 +24,6 @@ GROUND = "background"
 
 # Okabe & Ito (2008), https://jfly.uni-koeln.de/color/; without yellow, which is too pale on white.
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
-#: Vermillion for letters: its contrast with white is 5.6, that of the other is 3.9.
-DARK_VERMILLION = "#B34700"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 
 # A method looks the same in every chart; unknown names take the remaining looks in turn.
@@ -145,8 +143,10 @@ _GROUPS: list[Look] = [
 
 
 def method_looks(methods: Sequence[str]) -> dict[str, Look]:
-    """Return the look of each method, the same in every chart."""
+    """Return the look of each method: the same in every chart with several, and solid blue if it is alone."""
     names = list(dict.fromkeys(methods))
+    if len(names) == 1:
+        return {names[0]: _KNOWN["densray"]}
     free = [*_REST, *(look for name, look in _KNOWN.items() if name not in names)]
     spare = iter(free * (len(names) // len(free) + 1))
     return {name: _KNOWN.get(name) or next(spare) for name in names}
@@ -187,6 +187,7 @@ def styled(chart: Any, *, title: str = "", alt: str = "", any_width: bool = Fals
         axis=module.AxisConfig(
             labelFontSize=12, titleFontSize=13, titleFontWeight="normal", labelColor=letters, titleColor=letters,
             gridColor=grid, domainColor=GREY, tickColor=GREY,
+            labelFlush=False,  # the first and the last label stay centred on their ticks
         ),
         title=module.TitleConfig(fontSize=13, fontWeight="normal", anchor="start", frame="group", color=letters),
         legend=module.LegendConfig(
