@@ -44,8 +44,8 @@ void main() {
 // Texts come in later, as text: nothing of a space is ever read as HTML.
 const PAGE = `
 <div class="tools">
-  <form role="search"><label>Find a word on the map<input name="word" autocomplete="off" spellcheck="false"></label>
-    <button>Find</button></form>
+  <form role="search"><input name="word" aria-label="Find a word on the map" placeholder="Find a word on the map"
+    autocomplete="off" spellcheck="false"><button>Find</button></form>
   <button type="button" class="draw" aria-pressed="false">Lasso</button>
   <button type="button" class="in-view">Select what is in view</button>
   <button type="button" class="closer" aria-label="Zoom in">+</button>

@@ -271,20 +271,26 @@ def equality_line(domain: tuple[float, float]) -> Any:
     return line.mark_line(color=GREY, strokeDash=[5, 4], strokeWidth=1).encode(x=f"{ACROSS}:Q", y=f"{UP}:Q")
 
 
+#: Below this length in pixels, an axis has no room for its name between the names of its ends.
+_NARROW = 360
+
+
 def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[Any]:
     """Return the names of the two ends of an axis, written at its ends, and its name in the middle."""
     alt = altair()
     across = channel == "x"
     length = "width" if across else "height"
-    offset = alt.value(alt.expr("height + 36")) if across else alt.value(-46)
     marks = []
     for text, align, share in ((f"← {ends[0]}", "left", 0), (name, "center", 0.5), (f"{ends[1]} →", "right", 1)):
+        down, room = (54, 1) if share == 0.5 else (36, 0.5)
         along = alt.value(alt.expr(f"{length} * {share if across else 1 - share}"))
+        # a narrow chart has the name on a line of its own
+        offset = alt.value(alt.expr(f"height + (width < {_NARROW} ? {down} : 36)")) if across else alt.value(-46)
         mark = alt.Chart(values([{}])).mark_text(
             align=align, baseline="middle", fontSize=12, color=ink(), clip=False, angle=0 if across else 270,
             fontWeight="bold" if share == 0.5 else "normal",
-            limit=alt.expr(f"max({length} / 3 - 8, {length} < 360 && {share} != 0.5 ? {length} / 2 - 8 : 0)"),
-            opacity=alt.expr(f"{length} < 360 ? 0 : 1") if share == 0.5 else 1,
+            limit=alt.expr(f"max({length} / 3 - 8, {length} < {_NARROW} ? {length} * {room} - 8 : 0)"),
+            opacity=alt.expr(f"{length} < {_NARROW} ? 0 : 1") if share == 0.5 and not across else 1,
         )  # fmt: skip
         place = {"x": along, "y": offset} if across else {"x": offset, "y": along}
         marks += [mark.encode(text=alt.value(text), **place)] if text else []
