@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 #: The name of each picture of the explorer, the view it shows, its height, and its height on a phone.
 VIEWS = {
     "axis": ("?words=nurse,wonderful", 1702, 2240),
-    "vocabulary": ("map?mark=nurse+engineer&color=us-occupation-shares", 1275, 1030),
+    "vocabulary": ("map?shown=frequent&mark=nurse+engineer&color=us-occupation-shares", 1275, 1030),
     "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1195, 1190),
     "compare": ("compare?source=lexicon&lexicon=gender", 1580, 1480),
     "remove": ("remove?source=lexicon&lexicon=gender", 1830, 2190),
@@ -48,7 +48,7 @@ PHONE, PHONE_SCALE = 390, 2.0
 SCENES = (
     ("", 2500, (560,)),
     ("?words=nurse,wonderful", 2500, (560,)),
-    ("map?mark=nurse+engineer&color=us-occupation-shares", 2500, (330,)),
+    ("map?shown=frequent&mark=nurse+engineer&color=us-occupation-shares", 2500, (330,)),
     ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 3000, (300,)),
     ("remove?source=lexicon&lexicon=gender", 3000, (1000, 1550)),
 )

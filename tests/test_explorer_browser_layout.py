@@ -39,7 +39,7 @@ VIEWS = {
 PAGES = {name: VIEWS.get(name, name) for name in views.PAGES}
 PAGES["benchmark"] = "analogies?part=benchmark"
 PAGES["crowded"] = "map?points=500"
-PAGES["vocabulary"] = "map?mark=nurse&color=us-occupation-shares"
+PAGES["vocabulary"] = "map?shown=frequent&mark=nurse&color=us-occupation-shares"
 PAGES["spaces"] = "axis?other=now&words=nurse&high=good+great+best+better+strong&low=bad+worst+poor+worse+weak"
 WIDTHS = (390, 768, 1024, 1280, 1920)
 

@@ -73,7 +73,7 @@ def test_a_story_from_the_map_to_the_erased_table(visitor: Visitor) -> None:
     visitor.picture("documents-map")
 
     visitor.follow("Axis")
-    wait_for(visitor, "Choose a “Label column” in the sidebar")
+    wait_for(visitor, "From court (")  # on the column with the fewest classes
     visitor.go("axis?label=source&by=topic")
     wait_for(visitor, "Trust:")
     wait_for(visitor, "It covers the choice of documents and the error of the axis")

@@ -56,7 +56,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_without_states_the_page_shows_an_example_and_says_how_to_open_your_own():
     page = open_page("layers")
-    assert "This is an example" in texts(page.info)
+    assert "Example: SmolLM2-135M-Instruct" in texts(page.markdown).replace("**", "")
     assert "densray explore states" in page.code[0].value
     assert first_page() == "axis"
     assert re.search(r"Detected by mean-difference with AUC (0\.9[789]|1\.00)", texts(page.markdown))

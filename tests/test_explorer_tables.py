@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from charts import parts
 from densray import Axis, Erasure, open_table
 from densray.cli.tables import opens_as_table
 from densray.errors import DensRayError, TaskError
@@ -134,6 +136,21 @@ class TestMap:
 
 
 class TestAxis:
+    def test_it_opens_on_the_column_with_the_fewest_classes(self, shown: Any) -> None:
+        shown(documents())
+        page = open_page("axis")
+        assert page.selectbox(key="setting label").value == "source"
+        assert texts(page.title) == "Axis: source"
+        assert "From court (" in texts(page.caption)
+
+    def test_without_a_column_of_few_classes_it_asks_for_one(self, shown: Any) -> None:
+        shown(documents().select("text", "year", "vector"))
+        page = open_page("axis")
+        assert "Choose a “Label column” in the sidebar" in texts(page.info)
+        page.session_state["window"] = {"narrow": True}
+        page.run()
+        assert "Choose a “Label column” under “Change the labels”" in texts(page.info)
+
     def test_two_classes_are_ranked_with_errors_and_a_verdict(self, shown: Any) -> None:
         shown(documents())
         page = open_page("axis", label="source")
@@ -242,12 +259,23 @@ class TestRemove:
         assert "Before: " in texts(page.markdown).replace("**", "")
         assert len([name for name in charts(page) if "coloured by source" in name]) == 2
 
+    def test_the_maps_before_and_after_have_the_same_ranges(self, shown: Any) -> None:
+        shown(documents(), label_column="source")
+        maps = [json.loads(chart.proto.spec) for chart in open_page("remove").get("vega_lite_chart")]
+        ranges = [
+            {key: part[key]["scale"]["domain"] for part in parts(spec) for key in "xy" if "scale" in part.get(key, {})}
+            for spec in maps
+        ]
+        assert len(ranges) == 2
+        assert ranges[0] == ranges[1]
+        assert ranges[0].keys() == {"x", "y"}
+
     def test_nonlinear_models_are_tested_after_a_click(self, shown: Any) -> None:
         page_bench = shown(documents(60, 6), label_column="source")
         page = open_page("remove")
         next(button for button in page.button if button.label.startswith("Test nonlinear")).click()
         page.run(timeout=120)
-        probes = next(frame.value for frame in page.dataframe if "if_gone" in frame.value)
+        probes = next(frame.value for frame in page.table if "if gone" in frame.value)
         assert list(probes["model"]) == ["linear", "rbf", "mlp"]
         notices = texts([*page.info, *page.success, *page.warning, *page.error])
         assert "not tested" not in notices.lower()
@@ -258,7 +286,7 @@ class TestRemove:
         bench = shown(documents(), label_column="source")
         page = open_page("remove", removed="source,year", kept="topic")
         assert not page.error
-        probes = next(frame.value for frame in page.dataframe if "concept" in frame.value)
+        probes = next(frame.value for frame in page.table if "concept" in frame.value)
         assert list(probes["concept"]) == ["source", "year", "topic"]
         wanted = bench_module.RemovalChoice(("source", "year"), ("topic",), "leace")
         assert bench.erasure(wanted).run().kept[0].concept == "topic"

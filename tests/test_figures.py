@@ -376,6 +376,14 @@ def test_methods_differ_in_colour_shape_and_dash() -> None:
     for part in range(3):
         assert len({str(look[part]) for look in looks.values()}) == len(looks)
     assert method_looks(["z", "densray"])["densray"] == looks["densray"]
+    assert method_looks(["z"]) == {"z": looks["densray"]}  # alone: solid blue
+
+
+def test_the_first_and_the_last_label_are_centred_on_their_ticks() -> None:
+    svg = figures.to_svg(figures.axis_scatter([{"word": "a", "x": 0.0, "y": 0.0}, {"word": "b", "x": 1.0, "y": 1.0}]))
+    across = re.findall(r'<text text-anchor="(\w+)" transform="translate\([\d.]+,\d+\)"[^>]*>[−\d.]+</text>', svg)
+    assert across
+    assert set(across) <= {"middle", "end"}  # the labels of the vertical axis end at it
 
 
 @pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<svg"), (".pdf", b"%PDF")])

@@ -10,7 +10,7 @@ import pytest
 from charts import packed_rows, parts
 from densray.errors import DataError, OutputError
 from densray.figures import axis_scatter, to_bytes, to_svg
-from densray.figures._style import DARK_VERMILLION, VERMILLION
+from densray.figures._style import INK
 from densray.figures._words import SHADES
 
 pytest.importorskip("altair", reason="figures are an extra")
@@ -49,15 +49,15 @@ def test_words_are_labelled_all_around_the_outline():
     assert ">inner" not in svg
 
 
-def test_marked_words_are_labelled_first_with_a_ring():
+def test_marked_words_are_labelled_first_with_a_ring_in_the_colour_of_text():
     middle = min(ROWS, key=lambda row: row["good"] ** 2 + row["he"] ** 2)["word"]
     assert middle not in labels(to_svg(axis_scatter(ROWS, axes=("good", "he"), n_labels=20)))
     chart = axis_scatter(ROWS, axes=("good", "he"), n_labels=20, marked=[middle, "not there"])
     svg = to_svg(chart)
     assert middle in labels(svg)
-    assert re.search(rf'<text[^>]*font-weight="bold"[^>]*fill="{DARK_VERMILLION}"[^>]*>{middle}</text>', svg)
+    assert re.search(rf'<text[^>]*font-weight="bold"[^>]*fill="{INK}"[^>]*>{middle}</text>', svg)
     assert [row["word"] for row in drawn(chart) if row.get("marked")] == [middle]
-    assert f'stroke="{VERMILLION}" stroke-width="2"' in svg
+    assert f'stroke="{INK}" stroke-width="2"' in svg  # a colour of the scale would name a side
 
 
 def test_a_third_axis_colours_its_two_sides_and_names_its_ends():

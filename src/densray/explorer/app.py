@@ -10,7 +10,17 @@ import streamlit as st
 from densray.explorer import sidebar, table_bench, table_sidebar
 from densray.explorer.server import MISSING_PAGE
 from densray.explorer.views import first_page, open_pages
-from densray.explorer.widgets import NotYet, chosen_bench, complain, follow_address, plain, settings, write_address
+from densray.explorer.widgets import (
+    NotYet,
+    chosen_bench,
+    complain,
+    follow_address,
+    plain,
+    read_settings_again,
+    settings,
+    write_address,
+)
+from densray.explorer.window import watch_window
 from densray.report import logo
 
 #: Columns stack if they would be too narrow for a chart; captions are readable; the focus is visible. The
@@ -47,6 +57,8 @@ _LOOK = """<style>
   [data-testid="stTable"] th p { font-size: 0.75rem; }
   [data-testid="stColumn"]:has([data-testid="stVegaLiteChart"]):not([class*="st-key-chart-first"] *),
   [data-testid="stLayoutWrapper"]:has(> [class*="st-key-charts-"]) { order: 1; }  /* lists come first */
+  [data-testid="stHeading"] h1 { font-size: 1.9rem; }
+  [class*="st-key-examples"] button { min-height: 2rem; padding: 0 0.6rem; }
   [data-testid="stHeaderActionElements"] { display: none; }  /* its invisible link would break a title */
   /* controls stand two abreast */
   [class*="st-key-controls"] { display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem 1rem; align-items: end; }
@@ -60,10 +72,18 @@ _LOOK = """<style>
   [class*="st-key-controls-benchmark"] [data-testid="stColumn"]:last-child { grid-column: 1 / -1; }
 }
 [data-testid="stSidebar"], [data-testid="stSidebar"] * { transition: none !important; }
+[class*="st-key-window"] { display: none; }  /* nothing to see: it reports the width */
+[data-testid="stHeading"] h1 { font-size: 2.25rem; padding: 0.5rem 0 0.25rem; overflow-wrap: anywhere; }
 [data-testid="stHeading"] h2 { font-size: 1.5rem; padding: 0.75rem 0 0.5rem; }
 [data-testid="stMetricLabel"] p { white-space: normal !important; }
-[data-testid="stHorizontalBlock"]:has([data-testid="stMetric"]) { align-items: end; flex-wrap: wrap; }
-[data-testid="stHorizontalBlock"] > [data-testid="stColumn"]:has([data-testid="stMetric"]) { min-width: 7.5rem; }
+/* numbers on two lines: the name, then the value with its interval */
+[data-testid="stHorizontalBlock"]:has([data-testid="stMetric"]) {
+  align-items: end; flex-wrap: wrap; row-gap: 0.5rem;
+}
+[data-testid="stHorizontalBlock"] > [data-testid="stColumn"]:has([data-testid="stMetric"]) { min-width: 9.5rem; }
+[data-testid="stMetric"] > div { display: flex; flex-wrap: wrap; align-items: center; column-gap: 0.5rem; }
+[data-testid="stMetric"] label, [data-testid="stMetricLabel"] { flex-basis: 100%; }
+[data-testid="stMetricValue"] { font-size: 1.25rem; font-weight: 600; }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { opacity: 1; color: inherit; }
 [data-testid="stCaptionContainer"] code { font-size: 0.85em; color: inherit; }
 @media (prefers-color-scheme: dark) {
@@ -71,6 +91,7 @@ _LOOK = """<style>
 }
 [data-testid="stCode"] .token { color: inherit !important; }
 [data-testid="stVegaLiteChart"] svg text { user-select: text; }
+[data-testid="stSelectbox"] input { text-overflow: ellipsis; }
 a:focus-visible, button:focus-visible, summary:focus-visible, input:focus-visible, textarea:focus-visible,
 [tabindex]:focus-visible { outline: 3px solid #D55E00 !important; outline-offset: 2px; }
 </style>"""
@@ -90,19 +111,15 @@ def run() -> None:
     name = next(name for name, page in zip(views, pages, strict=True) if page == chosen)
     asked = st.query_params.get(MISSING_PAGE, "")
     if asked:
-        st.warning(
-            plain(f"There is no page “{asked[:60]}”, so {views[name].TITLE} is shown. The sidebar lists all pages.")
-        )
+        st.warning(plain(f"There is no page “{asked[:60]}”, so {views[name].TITLE} is shown."))
     show_page(name, lambda: sidebar.show_navigation(pages, chosen, [page.ICON for page in views.values()]))
 
 
 def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:
-    """Show one page under its title, and write its settings into the address.
-
-    A page may return a badge for its title.
-    """
+    """Show one page under its title, and write its settings into the address."""
     page, is_table = open_pages()[name], table_bench.is_open()
     follow_address()
+    watch_window(on_change=read_settings_again)
     if is_table:
         table_sidebar.show_table()
     else:
@@ -111,14 +128,12 @@ def show_page(name: str, navigate: Callable[[], None] | None = None) -> None:
         navigate()
     shown = table_bench.opened() if is_table else chosen_bench()
     st.set_page_config(page_title=f"{page.TITLE} · {shown.name} · densray")
-    title = st.empty()
-    title.title(page.TITLE)
+    subject = page.subject() if hasattr(page, "subject") else ""
+    st.title(plain(f"{page.TITLE}: {subject}" if subject else page.TITLE))
     st.caption(page.LEAD)
     try:
         with complain():
-            badge = page.show()
-            if badge:
-                title.title(f"{page.TITLE} {badge}")
+            page.show()
     except NotYet:
         pass  # the page shows what it waits for
     except Exception as error:  # last line of defence: show a defect as one line, log it in full

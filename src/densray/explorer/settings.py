@@ -51,7 +51,7 @@ DEFAULTS: dict[str, str] = {
     "x": "current",
     "y": "gender",
     "color": "",
-    "shown": "frequent",
+    "shown": "",  # occupations or frequent words, by the space
     "points": "all",
     "list": "",
     "mark": "",

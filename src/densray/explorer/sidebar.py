@@ -30,6 +30,7 @@ from densray.explorer.widgets import (
     show_step,
     write_setting,
 )
+from densray.explorer.window import inputs, place_of
 from densray.explorer.words import columns_of_upload, lexicon_of_lists, lexicon_of_upload, missing_word, name_of_lists
 from densray.explorer.workbench import ShownAxis, Step, Workbench, benches
 from densray.lexicon import Lexicon
@@ -38,6 +39,8 @@ from densray.rotations import METHODS
 from densray.rows import missing_code_notes
 from densray.spelling import locate_spellings
 
+#: Name of the inputs of an axis in a narrow window.
+CHANGE_AXIS = "Change the axis"
 #: Largest number of pinned axes; with more, an address would be too long to share.
 MAX_PINNED = 12
 
@@ -138,6 +141,18 @@ def documentation_links() -> dict[str, str]:
     return links if find_pages() is None else {**links, "Documentation": f"{ADDRESS}/index.html"}
 
 
+def current_name() -> str:
+    """Return the name of the current axis."""
+    return settings()["name"].strip() or _name(settings()["source"])
+
+
+def current_example() -> str | None:
+    """Return the name of the example that is the current axis, if it is one."""
+    given = settings()
+    lists = (given["high"], given["low"])
+    return next((name for name, words in EXAMPLES.items() if given["source"] == "lists" and words == lists), None)
+
+
 def use_example(name: str) -> None:
     """Make an example the current axis; for callbacks."""
     for setting, value in zip(("high", "low"), EXAMPLES[name], strict=True):
@@ -160,8 +175,7 @@ def add_seed(word: str, end: str) -> None:
 
 def choose_axis(*, with_method: bool = True) -> AxisChoice:
     """Show the widgets of the current axis and return the choice; no method on pages that compare all."""
-    with st.sidebar:
-        st.divider()
+    with inputs(CHANGE_AXIS):
         given = settings()
         if given["source"] not in _SOURCES:
             write_setting("source", "lists")
@@ -181,7 +195,7 @@ def choose_axis(*, with_method: bool = True) -> AxisChoice:
             st.caption(plain(capitalized(METHODS[method].summary)))
         st.text_input("Name of the axis", placeholder=_name(source), **bound("name"))
         wanted = AxisChoice(
-            given["name"].strip() or _name(source),
+            current_name(),
             source,
             high=given["high"] if source == "lists" else "",
             low=given["low"] if source == "lists" else "",
@@ -268,7 +282,7 @@ def lexicon_of(wanted: AxisChoice) -> Lexicon:
     elif "upload problem" in st.session_state:
         raise LexiconError(*st.session_state["upload problem"])
     else:
-        raise Hint("Upload a file in the sidebar, with a word and its label (1, -1 or a score) on each line.")
+        raise Hint(f"Upload a file {place_of(CHANGE_AXIS)}, with a word and its label (1, -1 or a score) on each line.")
     removed = removed_seeds(wanted)
     return found.without(removed, any_case=True) if removed else found
 
@@ -280,7 +294,7 @@ def removed_seeds(wanted: Mapping[str, str] | AxisChoice) -> list[str]:
 
 
 def current_axis(bench: Workbench) -> tuple[AxisChoice, ShownAxis]:
-    """Return the choice made in the sidebar, and its axis."""
+    """Return the choice made by the visitor, and its axis."""
     wanted = choose_axis()
     lexicon = lexicon_of(wanted)
     check_language(bench, lexicon)
@@ -309,8 +323,9 @@ def check_language(bench: Workbench, lexicon: Lexicon) -> None:
         return
     frequent = ", ".join(bench.space.words[:8])
     raise Hint(
-        "Type words of this space under “Words at the high end” and “Words at the low end” in the sidebar. The space "
-        f"has few of the English words that the explorer starts with. Its first words: {frequent}."
+        "Type words of this space under “Words at the high end” and “Words at the low end” "
+        f"{place_of(CHANGE_AXIS)}. The space has few of the English words that the explorer starts with. Its first "
+        f"words: {frequent}."
     )
 
 

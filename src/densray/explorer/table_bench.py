@@ -165,10 +165,10 @@ class TableBench(Bench):
 
     @cached_property
     def few_classes(self) -> list[str]:
-        """Columns of two to ten classes, for the colours of a first map."""
+        """Columns of two to ten classes, those with fewer first: for the labels and the colours of a first visit."""
         found = {name: column for name in self.label_columns if not (column := self.column(name)).is_number}
         counts = {name: len(set(column.values) - {None}) for name, column in found.items()}
-        return [name for name, count in counts.items() if 2 <= count <= _MOST_COLORS]
+        return sorted((name for name, count in counts.items() if 2 <= count <= _MOST_COLORS), key=counts.__getitem__)
 
     def column(self, name: str) -> Column:
         """Return the values of a column: numbers unchanged, dates as years, everything else as class names."""

@@ -9,6 +9,7 @@ import streamlit as st
 
 from densray.explorer.table_bench import LabelChoice, TableBench, opened
 from densray.explorer.widgets import Hint, NotYet, bound, capitalized, choice, plain, settings, show_step, table
+from densray.explorer.window import inputs, place_of
 from densray.figures import cut_text
 from densray.report import Column, show_count, typeset
 from densray.rotations import METHODS
@@ -25,6 +26,8 @@ GLOSSARY = """
   from. An AUC of 0.5 is guessing, 1 is perfect.
 """
 
+#: Name of the inputs of an axis in a narrow window.
+CHANGE_LABELS = "Change the labels"
 #: Value for groups of one document each.
 ALONE = "(alone)"
 _MOST_FOUND = 100
@@ -51,8 +54,7 @@ def show_table() -> None:
 
 def choose_labels(bench: TableBench, *, for_axis: bool = True) -> LabelChoice | None:
     """Show the widgets of the axis; return the choice, or None if no label column is chosen."""
-    with st.sidebar:
-        st.divider()
+    with inputs(CHANGE_LABELS):
         column = _choose_column(bench)
         if not column:
             return None
@@ -71,14 +73,22 @@ def choose_labels(bench: TableBench, *, for_axis: bool = True) -> LabelChoice | 
 
 
 def _choose_column(bench: TableBench) -> str:
-    """Return the label column: the one given at the start, else none until one is chosen."""
-    known = bench.label_columns
-    if bench.label_column is None:
-        options = ["", *known]
-    else:
-        options = [bench.label_column, *(name for name in known if name != bench.label_column)]
+    """Return the chosen label column; empty until one is chosen if none has few classes."""
+    options = _offered_columns(bench)
     return choice("Label column", "label", options, format_func=lambda name: name or "choose one",
                   help="Texts are classes. Numbers are scores, such as a year or a rating.")  # fmt: skip
+
+
+def _offered_columns(bench: TableBench) -> list[str]:
+    """Return the label columns, first the one of a first visit: given at the start, or with the fewest classes."""
+    first = "" if not bench.few_classes else bench.few_classes[0]
+    return list(dict.fromkeys([first if bench.label_column is None else bench.label_column, *bench.label_columns]))
+
+
+def current_column(bench: TableBench) -> str:
+    """Return the label column in use; empty if none is chosen."""
+    asked, offered = settings()["label"], _offered_columns(bench)
+    return asked if asked in offered else offered[0]
 
 
 def _choose_kind(bench: TableBench, column: str) -> str:
@@ -112,7 +122,9 @@ def ask_for_labels(bench: TableBench) -> Hint:
             "This table has no label column: a column of numbers, or of texts that several documents share. Add one, "
             "such as the source or the year, and open the table again. The Map page needs no labels."
         )
-    return Hint("Choose a “Label column” in the sidebar. The axis runs between its classes, or along its numbers.")
+    return Hint(
+        f"Choose a “Label column” {place_of(CHANGE_LABELS)}. The axis runs between its classes, or along its numbers."
+    )
 
 
 def run(step: Any, label: str, **more: Any) -> Any:

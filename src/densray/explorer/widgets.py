@@ -68,8 +68,13 @@ def follow_address() -> None:
     state, asked = st.session_state, st.query_params.to_dict()
     if not state.get("clicked") and state.get("address", asked) != asked:
         state["settings"] = Settings.from_query(asked)
-        for key in [key for key in state if str(key).startswith("setting ")]:
-            del state[key]  # widgets then read their values again
+        read_settings_again()
+
+
+def read_settings_again() -> None:
+    """Let every widget show its setting: it may have changed, or the widget has moved and its browser forgot it."""
+    for key in [key for key in st.session_state if str(key).startswith("setting ")]:
+        del st.session_state[key]
 
 
 def write_address() -> None:

@@ -3,7 +3,7 @@
 // Hovering, searching and selecting need no server. A click on a word and "Add to the list" tell it.
 
 // The colours of densray.figures, on a light and on a dark ground.
-const POINT = ["#0072B2", "#5BB6EE"], MARKED = ["#B34700", "#FF9A57"], RING = ["#D55E00", "#FF9A57"]
+const POINT = ["#0072B2", "#5BB6EE"]
 const SHADES = [["#D55E00", "#FF9A57"], ["#A3A3A3", "#7A7A7A"], ["#0072B2", "#5BB6EE"]]
 
 const REACH = 12            // pixels from a point at which the mouse still finds it
@@ -44,8 +44,8 @@ void main() {
 // Texts come in later, as text: nothing of a space is ever read as HTML.
 const PAGE = `
 <div class="tools">
-  <form role="search"><label>Find a word on the map<input name="word" autocomplete="off" spellcheck="false"></label>
-    <button>Find</button></form>
+  <form role="search"><input name="word" aria-label="Find a word on the map" placeholder="Find a word on the map"
+    autocomplete="off" spellcheck="false"><button>Find</button></form>
   <button type="button" class="draw" aria-pressed="false">Lasso</button>
   <button type="button" class="in-view">Select what is in view</button>
   <button type="button" class="closer" aria-label="Zoom in">+</button>
@@ -246,9 +246,7 @@ class WordMap {
     const pick = pair => pair[Number(this.isDark)]
     const seam = [[1, 0], [-1, 0], [0, 1], [0, -1]].map(([x, y]) => `${x}px ${y}px 2px ${ground}`)
     this.root.style.setProperty("--word-map-seam", seam.join(", "))
-    this.root.style.setProperty("--word-map-marked", pick(MARKED))
     this.root.style.setProperty("--word-map-line", this.isDark ? "#5A5854" : "#C8C8C8")
-    this.ring = pick(RING)
     this.shades = (this.axes?.[2] ? SHADES.map(pick) : Array(3).fill(pick(POINT))).map(rgb)
     this.chosen = rgb(this.ink)
     this.one(".bar").style.background = `linear-gradient(90deg, ${SHADES.map(pick).join(", ")})`
@@ -334,7 +332,7 @@ class WordMap {
     pen.setTransform(this.scale, 0, 0, this.scale, 0, 0)
     pen.clearRect(0, 0, this.width, this.height)
     this.drawTicks()
-    pen.strokeStyle = this.ring
+    pen.strokeStyle = this.ink
     pen.lineWidth = 2
     for (const row of new Set([...this.header.marked, this.found, this.hovered])) {
       if (row < 0) continue

@@ -113,7 +113,7 @@ def lexicon_of_upload(
             )
         except LexiconError as error:
             if kind is None and isinstance(error.__context__, UnicodeDecodeError):
-                raise LexiconError(*error.args, " Or choose its “Encoding” in the sidebar.") from error
+                raise LexiconError(*error.args, " Or choose its “Encoding”.") from error
             if kind is None:
                 raise
             raise LexiconError(

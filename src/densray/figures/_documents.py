@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from densray.figures._scatter import CTRL_WHEEL, few_ticks, padded_domain
+from densray.figures._scatter import CTRL_WHEEL, Domain, few_ticks, padded_domain
 from densray.figures._style import (
     ACROSS,
     BLUE,
@@ -59,6 +59,7 @@ def document_map(
     *,
     titles: tuple[str, str] = ("across", "up"),
     color: str | None = None,
+    domains: tuple[Domain, Domain] | None = None,
     interactive: bool = False,
     size: tuple[int, int] = (760, 560),
     title: str = "",
@@ -75,6 +76,8 @@ def document_map(
     color
         Name of the column behind ``shade``. The six most frequent classes have a colour and a shape each. Numbers are
         shaded from their 2nd to their 98th percentile.
+    domains
+        Lowest and highest value of each coordinate (default: those of the documents), to draw several maps alike.
     interactive
         Whether Ctrl and the wheel zoom, dragging moves the map, and a click selects a document.
     size
@@ -96,15 +99,18 @@ def document_map(
         shading = _shading(points, " ".join(color.split())[:60])
         name = tooltip_title(f"“{color}”")  # in quotes: as bare titles, “image” or “constructor” have a special meaning
         hover.append(alt.Tooltip(f"{_SAID}:N", title=name))
+    across, up = domains or (None, None)
     channels = {
         channel: kind(
             f"{key}:Q",
             title=named,
-            scale=alt.Scale(domain=list(padded_domain([point[key] for point in points])), nice=False, zero=False),
+            scale=alt.Scale(
+                domain=list(padded_domain(domain or [point[key] for point in points])), nice=False, zero=False
+            ),
             axis=alt.Axis(tickCount=few_ticks(extent, each)),
         )
-        for channel, kind, key, named, extent, each in (
-            ("x", alt.X, ACROSS, titles[0], "width", 80), ("y", alt.Y, UP, titles[1], "height", 60)
+        for channel, kind, key, named, extent, each, domain in (
+            ("x", alt.X, ACROSS, titles[0], "width", 80, across), ("y", alt.Y, UP, titles[1], "height", 60, up)
         )
     }  # fmt: skip
     number = f"isNumber(datum.{SHADE}) ? format(datum.{SHADE}, '~f') : datum.{SHADE}"

@@ -12,14 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from densray.figures._labels import Line, place_labels
 from densray.figures._style import (
     ACROSS,
-    DARK_VERMILLION,
     GREY,
     GROUND,
     UP,
-    VERMILLION,
     altair,
     ink,
-    on_ground,
     packed,
     tooltip_title,
 )
@@ -117,7 +114,7 @@ def word_scatter(
         selection = alt.selection_point(name="picked", fields=["word"], on="click", toggle=False)
         dots = dots.add_params(alt.selection_interval(bind="scales", name="zoom", zoom=CTRL_WHEEL), selection)
     rings = base.transform_filter("datum.marked").mark_point(
-        size=45 + 2 * mark["size"], color=VERMILLION, strokeWidth=2, opacity=1, clip=True
+        size=45 + 2 * mark["size"], color=ink(), strokeWidth=2, opacity=1, clip=True
     )
     band = " : ".join([*(f"width < {wider} ? {n}" for n, wider in enumerate(widths[1:])), str(len(widths) - 1)])
     layers = [dots, _leaders(base, f"({band})"), *([rings] if marked else []), *_texts(base, f"({band})")]
@@ -202,9 +199,8 @@ def _texts(base: Any, band: str) -> list[Any]:
         "baseline": "middle", "fontSize": _FONT_SIZE, "fontWeight": expr("datum.marked ? 'bold' : 'normal'"),
         "clip": True,
     }  # fmt: skip
-    letters = expr(f"datum.marked ? {on_ground(DARK_VERMILLION, '#FF9A57')} : {ink().to_dict()['expr']}")
     seam = labels.mark_text(stroke=expr(GROUND), strokeWidth=3, opacity=_where_placed(band, 0.85), **look)
-    return [seam, labels.mark_text(color=letters, opacity=_where_placed(band, 1.0), **look)]
+    return [seam, labels.mark_text(color=ink(), opacity=_where_placed(band, 1.0), **look)]
 
 
 def _leaders(base: Any, band: str) -> Any:
@@ -212,5 +208,6 @@ def _leaders(base: Any, band: str) -> Any:
     expr = altair().expr
     far = base.transform_filter("isValid(datum.line_right)")
     ends = {f"{end}2Offset": expr(f"datum.line_{way}[{band}] || 0") for end, way in (("x", "right"), ("y", "down"))}
-    look = {"color": expr(f"datum.marked ? '{VERMILLION}' : '{GREY}'"), "strokeWidth": expr("datum.marked ? 1.4 : 0.7")}
+    color = expr(f"datum.marked ? {ink().to_dict()['expr']} : '{GREY}'")
+    look = {"color": color, "strokeWidth": expr("datum.marked ? 1.4 : 0.7")}
     return far.mark_rule(opacity=_where_placed(band, 1.0), clip=True, **look, **ends).encode(x2=ACROSS, y2=UP)

@@ -24,8 +24,6 @@ GROUND = "background"
 
 # Okabe & Ito (2008), https://jfly.uni-koeln.de/color/; without yellow, which is too pale on white.
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
-#: Vermillion for letters: its contrast with white is 5.6, that of the other is 3.9.
-DARK_VERMILLION = "#B34700"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 
 # A method looks the same in every chart; unknown names take the remaining looks in turn.
@@ -145,8 +143,10 @@ _GROUPS: list[Look] = [
 
 
 def method_looks(methods: Sequence[str]) -> dict[str, Look]:
-    """Return the look of each method, the same in every chart."""
+    """Return the look of each method: the same in every chart with several, and solid blue if it is alone."""
     names = list(dict.fromkeys(methods))
+    if len(names) == 1:
+        return {names[0]: _KNOWN["densray"]}
     free = [*_REST, *(look for name, look in _KNOWN.items() if name not in names)]
     spare = iter(free * (len(names) // len(free) + 1))
     return {name: _KNOWN.get(name) or next(spare) for name in names}
@@ -187,6 +187,7 @@ def styled(chart: Any, *, title: str = "", alt: str = "", any_width: bool = Fals
         axis=module.AxisConfig(
             labelFontSize=12, titleFontSize=13, titleFontWeight="normal", labelColor=letters, titleColor=letters,
             gridColor=grid, domainColor=GREY, tickColor=GREY,
+            labelFlush=False,  # the first and the last label stay centred on their ticks
         ),
         title=module.TitleConfig(fontSize=13, fontWeight="normal", anchor="start", frame="group", color=letters),
         legend=module.LegendConfig(
@@ -270,20 +271,26 @@ def equality_line(domain: tuple[float, float]) -> Any:
     return line.mark_line(color=GREY, strokeDash=[5, 4], strokeWidth=1).encode(x=f"{ACROSS}:Q", y=f"{UP}:Q")
 
 
+#: Below this length in pixels, an axis has no room for its name between the names of its ends.
+_NARROW = 360
+
+
 def written_ends(ends: tuple[str, str], channel: str, name: str = "") -> list[Any]:
     """Return the names of the two ends of an axis, written at its ends, and its name in the middle."""
     alt = altair()
     across = channel == "x"
     length = "width" if across else "height"
-    offset = alt.value(alt.expr("height + 36")) if across else alt.value(-46)
     marks = []
     for text, align, share in ((f"← {ends[0]}", "left", 0), (name, "center", 0.5), (f"{ends[1]} →", "right", 1)):
+        down, room = (54, 1) if share == 0.5 else (36, 0.5)
         along = alt.value(alt.expr(f"{length} * {share if across else 1 - share}"))
+        # a narrow chart has the name on a line of its own
+        offset = alt.value(alt.expr(f"height + (width < {_NARROW} ? {down} : 36)")) if across else alt.value(-46)
         mark = alt.Chart(values([{}])).mark_text(
             align=align, baseline="middle", fontSize=12, color=ink(), clip=False, angle=0 if across else 270,
             fontWeight="bold" if share == 0.5 else "normal",
-            limit=alt.expr(f"max({length} / 3 - 8, {length} < 360 && {share} != 0.5 ? {length} / 2 - 8 : 0)"),
-            opacity=alt.expr(f"{length} < 360 ? 0 : 1") if share == 0.5 else 1,
+            limit=alt.expr(f"max({length} / 3 - 8, {length} < {_NARROW} ? {length} * {room} - 8 : 0)"),
+            opacity=alt.expr(f"{length} < {_NARROW} ? 0 : 1") if share == 0.5 and not across else 1,
         )  # fmt: skip
         place = {"x": along, "y": offset} if across else {"x": offset, "y": along}
         marks += [mark.encode(text=alt.value(text), **place)] if text else []

@@ -44,6 +44,7 @@ from densray.explorer.widgets import (
     table,
     write_setting,
 )
+from densray.explorer.window import is_narrow
 from densray.explorer.words import missing_word, pairs_of_text, text_of_pairs
 from densray.explorer.workbench import Step, Workbench
 from densray.figures import analogy_heat_map
@@ -84,14 +85,17 @@ def show() -> None:
 
 
 def _show_question(bench: Workbench) -> None:
-    inputs, outcome = st.columns([2, 5], gap="large")
+    if is_narrow():  # the answer stands directly below the query
+        inputs, asked, outcome = st.expander("Change the pairs and the solver"), st.container(), st.container()
+    else:
+        inputs, outcome = st.columns([2, 5], gap="large")
+        asked = None
     with inputs:
-        name, rotation = _choose_question()
+        name, rotation = _choose_question(asked)
     with outcome, complain():
         pairs = pairs_of_text(settings()["pairs"])
         _check_language(bench, pairs)
-        with inputs:
-            _show_missing_pairs(bench, pairs)
+        _show_missing_pairs(bench, pairs)
         query = settings()["query"].strip()
         if not query:
             st.info("Type a word under “Query” to find its partner.", icon=":material/edit:")
@@ -112,8 +116,11 @@ def _check_language(bench: Workbench, pairs: AnalogySet) -> None:
         )
 
 
-def _choose_question() -> tuple[str, str | None]:
-    """Show the widgets of a question; return the solver and, if it has an axis, the method for it."""
+def _choose_question(asked: Any | None) -> tuple[str, str | None]:
+    """Show the widgets of a question; return the solver and, if it has an axis, the method for it.
+
+    `asked` is the container of the query; None: between the others.
+    """
     st.text_area(
         "Example pairs, one per line",
         height=190,
@@ -121,7 +128,8 @@ def _choose_question() -> tuple[str, str | None]:
         "Wales Cardiff/Caerdydd. IntRank learns from all of them, the other solvers from the first.",
         **bound("pairs"),
     )
-    st.text_input("Query", placeholder="the word to complete", **bound("query"))
+    with st.container() if asked is None else asked:
+        st.text_input("Query", placeholder="the word to complete", **bound("query"))
     st.text_input("Correct answer", placeholder="optional", **bound("expected"))
     name = choice("Solver", "solver", list(SOLVERS))
     st.caption(plain(f"Score: {SOLVERS[name].summary}."))

@@ -12,7 +12,6 @@ from densray.axes import (
     RELIABILITY_MARKS,
     Axis,
     Diagnosis,
-    Verdict,
     axis_change,
     induce,
     words_like_seeds,
@@ -24,6 +23,8 @@ from densray.explorer.settings import EXAMPLES, AxisChoice
 from densray.explorer.sidebar import (
     add_seed,
     current_axis,
+    current_example,
+    current_name,
     find_axis,
     lexicon_of,
     removed_seeds,
@@ -51,29 +52,35 @@ from densray.explorer.widgets import (
 )
 from densray.explorer.words import file_stem, find_words
 from densray.explorer.workbench import ShownAxis, Workbench, identity
-from densray.figures import ranked_words, score_histogram, seed_influence
+from densray.figures import cut_text, ranked_words, score_histogram, seed_influence
 from densray.report import P_MARKS, Column, show_count, show_estimate, show_number, show_share
 from densray.statistics import is_closed_form
 
 TITLE, ICON = "Axis", ":material/straighten:"
 LEAD = (
-    "Two lists of words define an axis, and every word of the space gets a score on it. Change the lists in the "
-    "sidebar, or start from an example."
+    "Two lists of words define an axis, and every word of the space gets a score on it. Change the lists, or start "
+    "from an example."
 )
 
 _SHOWN = 15  # words per end
 _SUGGESTED, _NEIGHBORS, _MOST_OWN = 8, 8, 30
 GRADES = {"good": "success", "fair": "info", "weak": "warning", "unclear": "warning", "none": "error"}
-COLORS = {"good": "green", "fair": "blue", "weak": "orange", "unclear": "orange", "none": "red"}
 
 
-def show() -> str | None:
-    """Show the current axis; return the badge of its verdict."""
+def subject() -> str:
+    """Return the name of the axis, for the title."""
+    return cut_text(current_name(), 40)
+
+
+def show() -> None:
+    """Show the current axis."""
     bench = chosen_bench()
-    _offer_examples()
+    with st.container(horizontal=True, vertical_alignment="center", key="examples"):
+        _offer_examples()
+        _ask_for_own_words()
+    own = _find_own_words(bench)
     wanted, axis = current_axis(bench)
     verdict = st.container()
-    own = _choose_own_words(bench)
     drawn, found = charts_and_lists("ends")
     left, right = drawn.columns([3, 2], gap="large")
     ends, histogram = left.empty(), right.empty()
@@ -108,19 +115,15 @@ def show() -> str | None:
         show_comparison(bench, axis.lexicon, wanted)
     _offer_downloads(bench, wanted, axis, diagnosis)
     show_code(axis_code(bench.source, axis.lexicon, wanted, own, rated))
-    return None if diagnosis is None else trust_badge(diagnosis.verdict)
 
 
 def _offer_examples() -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption("Examples", width="content")
-        for name in EXAMPLES:
-            st.button(name, key=f"example {name}", on_click=use_example, args=(name,))
-
-
-def trust_badge(verdict: Verdict) -> str:
-    """Return the grade of an axis as a badge for the title of the page."""
-    return f":{COLORS[verdict.grade]}-badge[trust: {verdict.shown_grade}]"
+    """Show a button for each example; the current one is filled."""
+    st.caption("Examples", width="content")
+    current = current_example()
+    for name in EXAMPLES:
+        look = "primary" if name == current else "secondary"
+        st.button(name, key=f"example {name}", type=look, on_click=use_example, args=(name,))
 
 
 def _diagnose(bench: Workbench, axis: ShownAxis) -> Diagnosis | None:
@@ -172,10 +175,14 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
         container.metric(name, value, below, delta_color="off", delta_arrow="off", help=help)
 
 
-def _choose_own_words(bench: Workbench) -> list[str]:
+def _ask_for_own_words() -> None:
+    """Show the box for words that appear between the two ends, and in the histogram."""
+    st.text_input("My words", placeholder="My words: nurse, banker", label_visibility="collapsed", width=240,
+                  **bound("words"))  # fmt: skip
+
+
+def _find_own_words(bench: Workbench) -> list[str]:
     """Return the typed words that are in the space, in its spelling; report the others."""
-    st.text_input("My words", placeholder="one or several: nurse, banker, teacher", **bound("words"),
-                  help="Shown between the two ends with error bars, and marked in the histogram.")  # fmt: skip
     found, missing = find_words(settings()["words"], bench.space)
     tell_missing(bench, missing, len(found), what="of my words")
     if len(found) > _MOST_OWN:

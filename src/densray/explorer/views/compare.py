@@ -20,8 +20,8 @@ from densray.axes import (
     trial_rows,
 )
 from densray.explorer.python_code import compare_code, spaces_code
-from densray.explorer.settings import AxisChoice
-from densray.explorer.sidebar import check_language, choose_axis, lexicon_of
+from densray.explorer.settings import DEFAULTS, EXAMPLES, AxisChoice
+from densray.explorer.sidebar import check_language, choose_axis, lexicon_of, use_example
 from densray.explorer.widgets import (
     Hint,
     bound,
@@ -51,6 +51,8 @@ from densray.rotations import METHODS
 TITLE, ICON = "Compare methods", ":material/compare_arrows:"
 LEAD = "Compare methods on the same words: which one ranks held-out words best, and where they disagree."
 
+#: The example of the first view.
+_FIRST_EXAMPLE = "gender"
 _SIDE_BY_SIDE = 7  # up to this many methods, the angles are readable at half the width
 _NAMED, _NAMED_PER_SIDE = 10, 6  # number of words to show on which all methods, or two methods, disagree
 
@@ -58,6 +60,7 @@ _NAMED, _NAMED_PER_SIDE = 10, 6  # number of words to show on which all methods,
 def show() -> None:
     """Compare methods on the current concept."""
     bench = chosen_bench()
+    _open_first_view(bench)
     wanted = choose_axis(with_method=False)
     lexicon = lexicon_of(wanted)
     check_language(bench, lexicon)
@@ -78,6 +81,19 @@ def show() -> None:
         _show_differences(comparison.run(), wanted.name)
     if methods:
         show_code(compare_code(bench.source, lexicon, wanted, methods))
+
+
+def _open_first_view(bench: Workbench) -> None:
+    """Begin with an example on which methods differ: on the word lists of the first page, all are perfect."""
+    if st.session_state.setdefault("compared", False):
+        return
+    st.session_state["compared"] = True
+    given = settings()
+    if any(given[name] != DEFAULTS[name] for name in ("source", "high", "low", "name", "without")):
+        return
+    words = " ".join(EXAMPLES[_FIRST_EXAMPLE]).split()
+    if len(bench.space.absent(words, any_case=True)) * 2 < len(words):
+        use_example(_FIRST_EXAMPLE)
 
 
 def _choose_methods() -> list[str]:
@@ -246,8 +262,8 @@ def show_comparison(bench: Workbench, lexicon: Lexicon, wanted: AxisChoice) -> N
     other = benches()[name]
     with st.expander("Other words for that space: for another language, or if words have another meaning there"):
         left, right = st.columns(2)
-        left.text_area("Words at the high end there", height=90, placeholder="as in the sidebar", **bound("other_high"))
-        right.text_area("Words at the low end there", height=90, placeholder="as in the sidebar", **bound("other_low"))
+        left.text_area("Words at the high end there", height=90, placeholder="as here", **bound("other_high"))
+        right.text_area("Words at the low end there", height=90, placeholder="as here", **bound("other_low"))
         st.text_area(
             "Words to compare",
             height=90,

@@ -83,15 +83,14 @@ def is_open() -> bool:
 
 def show() -> None:
     """Show the hidden states the explorer was started with, or else the bundled example."""
-    if _opened is None:
-        st.info("This is an example. For texts of your own, read the hidden states of a model, and open their folder:")
-        show_command("densray model read MODEL sentences.csv -o states\ndensray explore states")
-        if not is_at_hand(_EXAMPLE):
-            return
+    if _opened is None and not is_at_hand(_EXAMPLE):
+        _explain_opening()
+        return
     states, labels_file = _with_labels(_opened or current().recall(("states", _EXAMPLE), _open_example))
     where = f"{len(states):,} texts · {len(states.layers)} layers × {states.width} dimensions"
     where += f" · {_READ_AT.get(states.pool, states.pool)}"
-    st.markdown(f"**{plain(Path(states.model).name)}** · {plain(where)}")
+    example = "Example: " if _opened is None else ""
+    st.markdown(f"{example}**{plain(Path(states.model).name)}** · {plain(where)}")
     default = DEFAULT_METHODS if _opened is not None else _EXAMPLE_METHODS
     methods = choose_several("Methods", "layer_methods", list(METHODS), default=default)
     if not methods:
@@ -106,12 +105,21 @@ def show() -> None:
     with complain():
         _show_ends(result, states, layer, method)
     text = ""
-    if _opened is not None:  # the example comes without its model
+    if _opened is None:
+        heading("Texts of your own")
+        _explain_opening()
+    else:  # the example comes without its model
         heading("A text of your own, token by token")
         with complain():
             _show_own_text(result, states, layer, method)
         text = "" if states.pool == "encoder" else settings()["own_text"].strip()
     show_code(layers_code(str(states.folder or "states"), labels_file, methods, layer, method, text))
+
+
+def _explain_opening() -> None:
+    """Explain how to open hidden states of one's own."""
+    st.markdown("Read the hidden states of a model, and open their folder:")
+    show_command("densray model read MODEL sentences.csv -o states\ndensray explore states")
 
 
 def _open_example() -> States:

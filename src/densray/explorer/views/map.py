@@ -14,8 +14,9 @@ from densray.axes import axis_ends, axis_relation, map_frame, map_rows
 from densray.datasets import load_word_list
 from densray.errors import DensRayError, LexiconError
 from densray.explorer.python_code import map_code
-from densray.explorer.settings import AxisChoice
+from densray.explorer.settings import DEFAULTS, AxisChoice
 from densray.explorer.sidebar import (
+    CHANGE_AXIS,
     add_seed,
     check_language,
     choose_axis,
@@ -42,6 +43,7 @@ from densray.explorer.widgets import (
     show_code,
     write_setting,
 )
+from densray.explorer.window import is_narrow, place_of
 from densray.explorer.word_map import MapAxis, known_locations, pack_map, pack_words, show_word_map
 from densray.explorer.words import file_stem, find_words, missing_word, words_of_text
 from densray.explorer.workbench import ShownAxis, Workbench
@@ -57,12 +59,16 @@ _ROLES = {"x": "Across", "y": "Up", "color": "Colour"}
 _NEIGHBORS = 10
 _ALL = "all"
 _POINTS = [_ALL, "500", "1000", "2000", "5000"]
-_SHOWN = {"frequent": "Most frequent words", "seeds": "Seeds of the axes", "occupations": "Occupations",
+_SHOWN = {"occupations": "Occupations", "frequent": "Most frequent words", "seeds": "Seeds of the axes",
           "list": "A list of my own"}  # fmt: skip
-#: Choices with a second control: how many words, or which.
-_ASKING = ("frequent", "list")
+#: Choices with a second control.
+_ASKING = {"frequent": "number of points", "list": "words of the list"}
+#: The lexicon that colours the first view.
+_FIRST_COLOR = "us-occupation-shares"
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that zooms and works offline."}
-_SIZE = (760, 620)  # pixels; a wider window stretches it
+_SIZE = (760, 620)  # pixels, of a file
+#: Heights on the page, in a wide window and in a narrow one: the map and its axes fit the window.
+_HEIGHTS = (480, 440)
 _FEW_WORDS, _MANY_WORDS = (
     500,
     1_100,
@@ -91,14 +97,13 @@ def show() -> None:
     """Show words along the chosen axes."""
     bench = chosen_bench()
     wanted = choose_axis()
-    chooser = controls("map")
-    with chooser:
-        chosen = _choose_axes(_offered(wanted))
+    _open_first_view(bench)
+    with controls("map"):
+        chosen, shown = _choose_axes(_offered(wanted))
     if wanted in chosen.values():
         check_language(bench, lexicon_of(wanted))
     sides = _sides(bench, chosen)
-    with chooser:
-        rows, marked = _choose_words(bench, sides)
+    rows, marked = _choose_words(bench, sides, shown)
     few = list(dict.fromkeys([*rows[:_MOST_SHOWN], *bench.space.locate(marked).tolist()]))
     draw = partial(
         axis_scatter,
@@ -130,6 +135,21 @@ def show() -> None:
     heading("Downloads")
     _offer_downloads(sides, draw, f" Of the {show_count(len(few))} most frequent words." if is_whole else "")
     show_code(_code(bench, sides, chosen, few))
+
+
+def _open_first_view(bench: Workbench) -> None:
+    """Begin with occupations, coloured by the share of women, in a space that has them; else with frequent words."""
+    given = settings()
+    if given["shown"]:
+        return
+    words = load_word_list("occupations")
+    has_few = len(bench.space.absent(words, any_case=True)) * 2 > len(words)
+    if has_few or given["points"] != DEFAULTS["points"]:
+        write_setting("shown", "frequent")
+        return
+    write_setting("shown", "occupations")
+    if not given["color"] and _FIRST_COLOR in lexicon_names():
+        write_setting("color", _FIRST_COLOR)
 
 
 def _show_whole(bench: Workbench, sides: Mapping[str, _Side], marked: Sequence[str], *, can_add: bool) -> None:
@@ -172,7 +192,7 @@ def _do_without() -> None:
 
 def _show_few(draw: Callable[..., Any], count: int) -> None:
     """Show some words as a chart."""
-    drawn = draw(interactive=True, title="")
+    drawn = draw(interactive=True, title="", size=(_SIZE[0], _HEIGHTS[is_narrow()]))
     if count > _MANY_WORDS:  # only a canvas moves thousands of points smoothly
         drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
     chart(drawn, key="map", on_select=_pick, selection_mode="picked")
@@ -192,29 +212,31 @@ def _offered(chosen: AxisChoice) -> dict[str, AxisChoice]:
     return {"current": chosen, **pinned, **lexicons}
 
 
-def _choose_axes(offered: Mapping[str, AxisChoice]) -> dict[str, AxisChoice]:
-    """Show the three lists of axes; return the choices for x, y and colour."""
+def _choose_axes(offered: Mapping[str, AxisChoice]) -> tuple[dict[str, AxisChoice], str]:
+    """Show the three lists of axes and the list of words; return the choices for x, y and colour, and the words."""
 
     def label(key: str) -> str:
         if not key:
             return "none"
-        kind = {"current": "current", f"pinned {offered[key].name}": "pinned"}.get(key, "lexicon")
-        return f"{offered[key].name} ({kind})"
+        kind = {"current": " (current)", f"pinned {offered[key].name}": " (pinned)"}.get(key, "")
+        return f"{offered[key].name}{kind}"
 
-    across, up, color = st.columns(3)
+    across, up, color, words = st.columns(4)
     with across:
         chosen = {"x": choice(_ROLES["x"], "x", list(offered), format_func=label)}
     with up:
         chosen["y"] = choice(_ROLES["y"], "y", list(offered), format_func=label)
     with color:
         chosen["color"] = choice(_ROLES["color"], "color", ["", *offered], format_func=label)
+    with words:
+        shown = choice("Words", "shown", list(_SHOWN), format_func=_SHOWN.__getitem__)
     found = {role: offered[key] for role, key in chosen.items() if key}
     names = {role: each.name for role, each in found.items()}
     return {  # two different axes of the same name get different labels
         role: each if all(other == each or names[by] != each.name for by, other in found.items())
         else AxisChoice(**{**vars(each), "name": label(chosen[role])})
         for role, each in found.items()
-    }  # fmt: skip
+    }, shown  # fmt: skip
 
 
 def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Side]:
@@ -229,7 +251,7 @@ def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Sid
             if wanted.source == "lexicon":
                 raise Hint(
                     f"The space has too few words of the axis “{wanted.name[:60]}”. Choose another axis under "
-                    f"“{_ROLES[role]}”, or pin one of your own in the sidebar."
+                    f"“{_ROLES[role]}”, or pin one of your own {place_of(CHANGE_AXIS)}."
                 ) from error
             raise LexiconError(f"there is no axis “{wanted.name[:60]}”: ", *error.args) from error
         low, high = (", ".join(word[:24] for word in words) for words in axis_ends(axis.rows))
@@ -237,18 +259,18 @@ def _sides(bench: Workbench, chosen: Mapping[str, AxisChoice]) -> dict[str, _Sid
     return found
 
 
-def _choose_words(bench: Workbench, sides: Mapping[str, _Side]) -> tuple[Sequence[int], list[str]]:
-    """Show which words to put on the map and which to mark; return the rows of all words, and the marked words.
+def _choose_words(bench: Workbench, sides: Mapping[str, _Side], shown: str) -> tuple[Sequence[int], list[str]]:
+    """Show how many words to put on the map and which to mark; return the rows of all words, and the marked words.
 
     The rows of the whole vocabulary are a range.
     """
-    kind, how, mark = st.columns(3)
-    with kind:
-        shown = choice("Words", "shown", list(_SHOWN), format_func=_SHOWN.__getitem__)
-    with mark if shown in _ASKING else how:  # no hole in the grid
-        st.text_input("Words to mark", placeholder="one word or several", **bound("mark"))
-    with how if shown in _ASKING else mark:
-        rows = _rows(bench, sides, shown)
+    more = _ASKING.get(shown)
+    with st.expander("Words to mark" + (f", {more}" if more else ""), expanded=shown == "list"):
+        mark, how = st.columns(2) if more else (st.container(), st.container())
+        with mark:
+            st.text_input("Words to mark", placeholder="one word or several", **bound("mark"))
+        with how:
+            rows = _rows(bench, sides, shown)
     marked, missing = find_words(settings()["mark"], bench.space)
     marked = marked[:_MOST_MARKED]
     tell_missing(bench, missing, len(marked), what="words to mark")
@@ -296,7 +318,10 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
         )
     )
     if sides["x"].axis.ranking is sides["y"].axis.ranking:
-        st.info("Both axes are the same. Choose another one, or pin this axis in the sidebar and define a second one.")
+        st.info(
+            f"Both axes are the same. Choose another one, or pin this axis {place_of(CHANGE_AXIS)} and define a second "
+            "one."
+        )
 
 
 def _show_card(bench: Workbench, sides: Mapping[str, _Side], wanted: AxisChoice) -> None:

@@ -27,8 +27,8 @@ from densray.explorer.widgets import (
     Hint,
     bound,
     capitalized,
+    chart_first,
     charts,
-    charts_and_lists,
     choice,
     chosen_bench,
     complain,
@@ -53,8 +53,8 @@ from densray.report import Column, show_number
 
 TITLE, ICON = "Remove", ":material/ink_eraser:"
 LEAD = (
-    "Remove the concept of the sidebar from the space. See how the words change, how much of the concept is left, and "
-    "how similarity and analogies change."
+    "Remove the concept of the current axis from the space. See how the words change, how much of the concept is left, "
+    "and how similarity and analogies change."
 )
 
 #: Shown under the controls until the removal is tested.
@@ -92,13 +92,12 @@ def show() -> None:
     wanted = choose_axis(with_method=False)
     lexicon = lexicon_of(wanted)
     check_language(bench, lexicon)
-    remover = _choose_remover()
-    words = _choose_words(bench, lexicon)
+    with st.expander("Method of removal, words to test and to keep", expanded=settings()["neutral_from"] == "list"):
+        remover = _choose_remover()
+        words = _choose_words(bench, lexicon)
     erasure = show_step(bench.erasure(lexicon, remover), f"Learning the removal from {len(lexicon):,} words")
     if erasure is None:
         return
-    for remark in erasure.remarks:
-        st.caption(plain(remark))
     notice = st.empty()
     notice.info(UNTESTED, icon=":material/troubleshoot:")
     ratings = bench.recall(("ratings", "men"), lambda: load_similarity("men"))
@@ -107,6 +106,8 @@ def show() -> None:
         bench.space, erasure, words.neutral, words.anchors, keep=words.keep, pairs=pairs, ratings=[ratings]
     )
     _show_preview(preview)
+    for remark in erasure.remarks:
+        st.caption(plain(remark))
     tests = st.container()
     heading("Downloads")  # shown before the tests, so that it is available while they run
     name = f"{bench.name} without {wanted.name}"
@@ -120,11 +121,11 @@ def show() -> None:
 
 def _choose_remover() -> str:
     """Return the chosen remover, with its number of axes if there is a choice."""
-    left, right = st.columns([3, 1])
+    left, right = st.columns(2)
     with left:
         name = choice("Method of removal", "remover", _REMOVERS, format_func=_describe)
         summary = _summary(name)
-        st.caption(plain(f"{capitalized(summary)}. It is learned from the words in the sidebar."))
+        st.caption(plain(f"{capitalized(summary)}. It is learned from the words of the current axis."))
     if REMOVERS[name].fixed_axes:
         return name
     with right:
@@ -153,11 +154,10 @@ def _choose_words(bench: Workbench, lexicon: Lexicon) -> RemovalWords:
         kind = choice("Words to test", "neutral_from", list(_NEUTRAL), format_func=_NEUTRAL.__getitem__)
     if kind == "list":
         st.text_area("Words that should be free of it", height=90, **bound("neutral"))
-    with st.expander("Words to keep unchanged"):
-        st.text_area("Words that are about the concept itself, and should keep it", height=90,
-                     placeholder="queen, king, …", **bound("keep"))  # fmt: skip
-        keep, unknown = find_words(settings()["keep"], bench.space)
-        tell_missing(bench, unknown, len(keep), what="words to keep unchanged")
+    st.text_area("Words to keep unchanged", height=90, placeholder="queen, king, …",
+                 help="Words that are about the concept itself, and should keep it.", **bound("keep"))  # fmt: skip
+    keep, unknown = find_words(settings()["keep"], bench.space)
+    tell_missing(bench, unknown, len(keep), what="words to keep unchanged")
     anchors, missing = find_words(settings()["anchors"], bench.space)
     typed = words_of_text(settings()["anchors"])
     if missing:
@@ -202,7 +202,7 @@ def _show_preview(preview: RemovalPreview) -> None:
         before = f"from {show_number(row['before'])}"
         container.metric(name, show_number(row["after"]), before, delta_color="off", delta_arrow="off", help=help)
     panels = difference_panels(preview.scatter(), anchors=preview.names)
-    drawn, listed = charts_and_lists("spaces")
+    drawn, listed = chart_first("spaces"), st.container()
     with drawn:
         charts({f"{space} space": panel for space, panel in panels.items()}, columns=2)
     with listed:
@@ -243,7 +243,7 @@ def _show_tests(bench: Workbench, lexicon: Lexicon, remover: str, words: Removal
         st.markdown(f"**Held-out labelled words.** {plain(remains.summary)}")
         if remains.probes:
             shown = remains.table()
-            table(shown.rows, shown.columns)
+            small_table(shown.rows, shown.columns)
             st.caption(plain(shown.notes[0]))
     for kind, title in (("removed", "How much of the concept is left"), ("kept", "Other uses of the space")):
         st.markdown(f"**{title}**")

@@ -25,12 +25,13 @@ from densray.explorer.table_sidebar import (
     ask_for_labels,
     choose_document,
     choose_labels,
+    current_column,
     document_table,
     find_documents,
     run,
     show_document,
 )
-from densray.explorer.views.axis import GRADES, trust_badge
+from densray.explorer.views.axis import GRADES
 from densray.explorer.widgets import (
     chart,
     chart_first,
@@ -73,8 +74,13 @@ _HELP = {
 }
 
 
-def show() -> str | None:
-    """Show the axis of the label column; return the badge of its verdict."""
+def subject() -> str:
+    """Return the label column, for the title."""
+    return cut_text(current_column(opened()), 40)
+
+
+def show() -> None:
+    """Show the axis of the label column."""
     bench = opened()
     wanted = choose_labels(bench)
     if wanted is None:
@@ -97,8 +103,8 @@ def show() -> str | None:
         with complain():
             _show_classes(bench, wanted)
     _offer_downloads(bench, wanted, axis)
+    cited = st.container()
     show_code(table_axis_code(bench.source, bench.text_column, wanted, by))
-    diagnosis = None
     with verdict, complain():
         quick = is_closed_form(axis.rotation, rows)
         slow = f"Check how reliable it is: “{axis.method}” is refitted many times, which takes a while"
@@ -107,7 +113,8 @@ def show() -> str | None:
         )
         if diagnosis is not None:
             _show_verdict(diagnosis)
-    return None if diagnosis is None else trust_badge(diagnosis.verdict)
+            with cited:
+                show_citation(diagnosis.citation)
 
 
 def ends_of(wanted: LabelChoice, rows: Rows) -> tuple[str, str]:
@@ -174,7 +181,6 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
     }
     for container, (name, (value, below, help)) in zip(st.columns(4), tiles.items(), strict=True):
         container.metric(name, value, below, delta_color="off", delta_arrow="off", help=help)
-    show_citation(diagnosis.citation)
 
 
 def _record(bench: TableBench, wanted: LabelChoice, scores: Scores, place: int) -> dict[str, Any]:

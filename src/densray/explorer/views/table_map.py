@@ -23,6 +23,7 @@ from densray.explorer.table_sidebar import (
 )
 from densray.explorer.views.map import HOW_TO_MOVE, picture
 from densray.explorer.widgets import chart, choice, controls, download, heading, plain, show_code, write_setting
+from densray.explorer.window import is_narrow
 from densray.explorer.words import file_stem
 from densray.figures import document_map
 from densray.report import Column, show_count, show_share
@@ -35,6 +36,8 @@ LEAD = (
 _POINTS = ["2000", "5000", "10000", "20000"]
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that zooms and works offline."}
 _SIZE = (760, 600)
+#: Heights on the page, in a wide window and in a narrow one, where the map is about square.
+_HEIGHTS = (480, 380)
 _FEW = 800  # up to this many points are drawn as SVG; only a canvas moves more points smoothly
 AXIS = "axis"
 _NO_COLOR = "(none)"
@@ -45,12 +48,12 @@ def show() -> None:
     bench = opened()
     wanted = choose_labels(bench)
     with controls("documents"):
-        sides, color = _choose_axes(bench, wanted)
-    titles = (_title(bench, sides[0], wanted), _title(bench, sides[1], wanted))
-    left, right = st.columns([2, 1])
-    with left:
+        *three, last = st.columns(4)
+        sides, color = _choose_axes(bench, wanted, three)
+    with last:
         found = find_documents(bench)
-    places = _choose_points(bench, right, found)
+    titles = (_title(bench, sides[0], wanted), _title(bench, sides[1], wanted))
+    places = _choose_points(bench, found)
     coordinates = tuple(_coordinates(bench, side, wanted) for side in sides)
     draw = partial(
         document_map,
@@ -60,7 +63,7 @@ def show() -> None:
         size=_SIZE,
         title=f"{len(places):,} documents of {bench.name}",  # for files; the page shows it around the map
     )
-    drawn = draw(interactive=True, title="")
+    drawn = draw(interactive=True, title="", size=(_SIZE[0], _HEIGHTS[is_narrow()]))
     if len(places) > _FEW:
         drawn = drawn.properties(usermeta={"embedOptions": {"renderer": "canvas"}})
     chart(drawn, key="documents map", on_select=_pick, selection_mode="picked")
@@ -80,11 +83,13 @@ def _pick() -> None:
         write_setting("document", str(picked[0]["row"]))
 
 
-def _choose_axes(bench: TableBench, wanted: LabelChoice | None) -> tuple[tuple[str, str], str | None]:
+def _choose_axes(
+    bench: TableBench, wanted: LabelChoice | None, containers: Sequence[Any]
+) -> tuple[tuple[str, str], str | None]:
     """Show the lists of coordinates and columns; return the two coordinates and the column of the colour."""
     components = {f"pc{number + 1}": f"Component {number + 1}" for number in range(len(bench.plane().shares))}
     offered = components | ({AXIS: f"The axis of “{wanted.name[:60]}”"} if wanted is not None else {})
-    first, second, third = st.columns(3)
+    first, second, third = containers
     with first:
         across = choice("Across", "across", list(offered), format_func=offered.__getitem__)
     with second:
@@ -123,13 +128,12 @@ def _coordinates(bench: TableBench, side: str, wanted: LabelChoice | None) -> ND
     return bench.plane().at[:, int(side.removeprefix("pc")) - 1]
 
 
-def _choose_points(bench: TableBench, container: Any, found: Sequence[int]) -> list[int]:
+def _choose_points(bench: TableBench, found: Sequence[int]) -> list[int]:
     """Show how many documents to draw; return their positions, including those found."""
     most = len(bench.sample)
     if most > int(DEFAULTS["documents"]):
         offered = [*(count for count in _POINTS if int(count) < most), str(most)]
-        with container:
-            most = int(choice("Points", "documents", offered, format_func=lambda count: f"{int(count):,}"))
+        most = int(choice("Points", "documents", offered, format_func=lambda count: f"{int(count):,}", width=200))
     return list(dict.fromkeys([*spread_evenly(len(bench.sample), most).tolist(), *found]))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from densray.erasure import Erasure
@@ -38,7 +39,7 @@ from densray.explorer.widgets import (
     show_code,
     show_command,
     show_step,
-    table,
+    small_table,
     written,
 )
 from densray.explorer.words import file_stem
@@ -65,22 +66,19 @@ _LINEAR = MODELS[:1]
 def show() -> None:
     """Show the documents without the labels of some columns."""
     bench = opened()
-    wanted = _choose(bench)
+    wanted, color = _choose(bench)
     erasure: Erasure = run(
         bench.erasure(wanted), f"Learning the removal from {show_count(len(bench.sample))} documents"
     )
     if erasure.warning:
         st.warning(plain(erasure.warning), icon=":material/warning:")
-    _show_labels(erasure, wanted)
     notice = st.empty()
     notice.info(UNTESTED, icon=":material/troubleshoot:")
     alike = {name: shares for name in wanted.removed if (shares := bench.same_label(wanted, name)) is not None}
-    with controls("numbers"):
-        *numbers, linear, chooser = st.columns(max(3, min(len(alike), _MOST_NUMBERS) + 2))
+    *numbers, linear = st.columns(max(2, min(len(alike), _MOST_NUMBERS) + 1))
     _show_neighbors_alike(alike, numbers)
-    with chooser:
-        color = choice("Colour", "tint", list(dict.fromkeys([*wanted.removed, *bench.columns])))
     _show_maps(bench, wanted, color)
+    _show_labels(erasure, wanted)
     probes = st.container()  # filled last, since they are the slowest
     heading("The neighbours of a document")
     _show_document(bench, wanted)
@@ -96,12 +94,13 @@ def show() -> None:
             _show_probes(bench, wanted, linear, notice)
 
 
-def _choose(bench: TableBench) -> RemovalChoice:
-    """Show the columns to remove and to keep, and the methods; return the choice."""
+def _choose(bench: TableBench) -> tuple[RemovalChoice, str]:
+    """Show the columns to remove and to keep, the methods, and the colours; return the choice and the colour."""
     labels = choose_labels(bench, for_axis=False)
     if labels is None:
         raise ask_for_labels(bench)
-    left, middle, right = st.columns(3)
+    with controls("removal"):
+        left, middle, right, last = st.columns(4)
     with left:
         removed = choose_several("Columns to remove", "removed", bench.label_columns, default=[labels.column])
     if not removed:
@@ -119,10 +118,10 @@ def _choose(bench: TableBench) -> RemovalChoice:
         ]
         able.sort(key=lambda name: name != DEFAULT_REMOVER)
         remover = choice("Method of removal", "removal", able)
-        summary = REMOVERS[remover].summary.removeprefix("erase the axes of: ")
-        st.caption(plain(f"{capitalized(summary)}."))
+    with last:
+        color = choice("Colour", "tint", list(dict.fromkeys([*removed, *bench.columns])))
     groups = "" if labels.groups in (*removed, *kept) else labels.groups
-    return RemovalChoice(tuple(removed), tuple(kept), remover, groups)
+    return RemovalChoice(tuple(removed), tuple(kept), remover, groups), color
 
 
 def _show_labels(erasure: Erasure, wanted: RemovalChoice) -> None:
@@ -130,8 +129,12 @@ def _show_labels(erasure: Erasure, wanted: RemovalChoice) -> None:
     rows: Rows | None = erasure.rows
     if rows is None:
         return
+    summary = REMOVERS[wanted.remover].summary.removeprefix("erase the axes of: ")
     axes = "1 direction" if erasure.rank == 1 else f"{erasure.rank} directions"
-    said = f"Learned from {show_count(len(rows))} documents; {axes} of {show_count(erasure.width)} removed."
+    said = (
+        f"{capitalized(summary)}. Learned from {show_count(len(rows))} documents; {axes} of "
+        f"{show_count(erasure.width)} removed."
+    )
     without = len(rows.dropped.get("no label", ()))
     if without:
         said += (
@@ -171,14 +174,17 @@ def _show_linear(found: Remains, container: Any) -> None:
 
 
 def _show_maps(bench: TableBench, wanted: RemovalChoice, color: str) -> None:
-    """Show the documents before and after, each along its own principal components."""
+    """Show the documents before and after, each along its own principal components, at one scale."""
     places = spread_evenly(len(bench.sample), _DRAWN).tolist()
-    panels = {}
-    for name, plane in {"Before": bench.plane(), "After": bench.erased_plane(wanted)}.items():
+    panels, planes = {}, {"Before": bench.plane(), "After": bench.erased_plane(wanted)}
+    shown = np.vstack([plane.at[places, :2] for plane in planes.values()])
+    across, up = zip(shown.min(axis=0).tolist(), shown.max(axis=0).tolist(), strict=True)
+    for name, plane in planes.items():
         panels[name] = document_map(
             map_rows(bench, places, (plane.at[:, 0], plane.at[:, 1]), color),
             titles=_titles(plane),
             color=color,
+            domains=(across, up),
             size=_SIZE,
         ).properties(usermeta={"embedOptions": {"renderer": "canvas"}})
     charts(panels, columns=2)
@@ -212,7 +218,7 @@ def _show_probes(bench: TableBench, wanted: RemovalChoice, linear: Any, notice: 
         return
     _show_linear(found, linear)
     shown = found.table()
-    table(shown.rows, shown.columns)
+    small_table(shown.rows, shown.columns)
     for note in shown.notes:
         st.caption(plain(note))
     if everything.is_known:
@@ -273,7 +279,7 @@ def _show_retrieval(bench: TableBench, wanted: RemovalChoice) -> None:
     said = found.text()
     st.markdown(plain(said[:1].upper() + said[1:]))
     for shown in found.tables():
-        table(shown.rows, shown.columns)
+        small_table(shown.rows, shown.columns)
         for note in shown.notes:
             st.caption(plain(note))
 
