@@ -175,8 +175,8 @@ def test_results_say_that_groups_are_proposed_and_take_them() -> None:
     assert compared.proposal.n_rows == len(seeds)
     taken = diagnose(space, lexicon, method="mean-difference", groups="proposed", **options)
     assert (taken.n_groups, taken.proposal, taken.influence) == (len(pairs), None, "leave-group-out, closed form")
-    assert "left out in 48 groups" in taken.tables()[0].rows[0]["meaning"]
-    assert "left out in 2,266 groups" in replace(taken, n_groups=2266).tables()[0].rows[0]["meaning"]
+    assert "held out in 48 groups" in taken.tables()[0].rows[0]["meaning"]
+    assert "held out in 2,266 groups" in replace(taken, n_groups=2266).tables()[0].rows[0]["meaning"]
     assert compare_methods(space, lexicon, methods=["ridge"], groups="proposed").n_groups == len(pairs)
     listed = diagnose(space, Lexicon(dict(lexicon.items())), pairs=pairs, groups="proposed", **options)
     assert listed.n_groups == len(pairs)

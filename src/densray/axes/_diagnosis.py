@@ -312,7 +312,7 @@ class Diagnosis(Result):
         first, test, spread = self.axes[0], self.permutation, self.vocabulary
         low, high = self.label_names or ("lower", "higher")
         noun, all_rows = self.axis.noun, "vocabulary" if self.axis.noun == "word" else "rows"
-        grouped = "" if self.n_groups is None else f"; left out in {show_count(self.n_groups)} groups"
+        grouped = "" if self.n_groups is None else f"; held out in {show_count(self.n_groups)} groups"
         rows = [
             ("seeds", show_count(self.n_seeds),
              f"{self.n_high:,} {high}, {self.n_low:,} {low}; {show_share(self.coverage)} found{grouped}"),
@@ -326,7 +326,7 @@ class Diagnosis(Result):
             ("permutation p", show_number(test.p_value, open_ends=True, marks=P_MARKS),
              f"{test.n_permutations:,} shuffles of {test.n_seeds:,} seeds"),
             ("seed angle", f"{show_number(self.seed_angle.upper, 1)}°", "at most (95%), from the average axis of "
-             f"other sets of seeds of this size; estimate {show_number(self.seed_angle.median, 1)}°"),
+             f"other sets of seeds of this size; estimated angle {show_number(self.seed_angle.median, 1)}°"),
             ("reliability", show_reliability(spread.reliability, *spread.reliability_interval),
              f"expected correlation with the scores of the {all_rows} from other seeds"),
             ("standard error", show_number(spread.standard_error, 4), f"median over the {all_rows}"),
