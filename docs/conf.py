@@ -35,7 +35,12 @@ exclude_patterns = ["_build", "examples/*"]
 templates_path = ["_templates"]
 
 # Markdown
-myst_enable_extensions = ["amsmath", "dollarmath", "substitution"]
+myst_enable_extensions = [
+    "amsmath",
+    "attrs_block",
+    "dollarmath",
+    "substitution",
+]
 myst_substitutions = {"methods": method_table()}
 myst_heading_anchors = 4
 suppress_warnings = ["config.cache"]
@@ -57,6 +62,7 @@ sphinx_gallery_conf = {
     "reset_modules": (),
     "capture_repr": ("__repr__",),
     "write_computation_times": False,
+    "min_reported_time": 3600,
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,
@@ -82,9 +88,11 @@ html_sidebars |= {
 }  # they have no pages below them
 html_theme_options = {
     "logo": {"text": f"densray {version}"},
+    "pygments_dark_style": "github-dark",
     "navigation_with_keys": False,
     "show_prev_next": False,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
 }

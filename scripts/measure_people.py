@@ -1321,15 +1321,16 @@ def verdict_shown(numbers: Record) -> str:
     return (
         f"The verdict is about the word lists and not about people. We fitted {total} axes in four spaces. Their seed "
         f"words were published, or written down before anything was scored. We correlated the scores with human "
-        f"ratings (r). The verdicts are {grades}. Nearly all of these lists have only three words per class, which "
-        f"explains the many verdicts “too few to tell”. Even so, some of the axes agree well with people. Adding ten "
-        f"rated items to the seed words improves {improved}. One statistic predicts agreement with people a little: "
-        f"how widely the rated words (*items*) spread along the axis. In GloVe 6B, GoogleNews and MiniLM, a wider "
-        f"spread goes with better agreement. The rank correlation is {within(by_name['Grand, all'], 'rho')} on the "
+        f"ratings (r).\n\n"
+        f"- **Most of these verdicts are “too few to tell”.** They are {grades}. Nearly all of these lists have only "
+        f"three words per class. Even so, some of the axes agree well with people.\n"
+        f"- **Ten rated items help.** Adding them to the seed words improves {improved}.\n"
+        f"- **A wide spread of the rated words (*items*) along the axis is a good sign, but a weak one.** In GloVe 6B, "
+        f"GoogleNews and MiniLM, its rank correlation with agreement is {within(by_name['Grand, all'], 'rho')} on the "
         f"scales of Grand et al. (2022), and {within(by_name['other sets'], 'rho')} on the other sets of ratings. "
         f"Without the gender scales, it is lower ({{doc}}`people`). In the fourth space, the token embeddings of the "
         f"language model SmolLM2, it is {within(by_name['SmolLM2, all sets'], 'rho')}. The grade does not use this "
-        f"spread, because the grade is computed without the items, and because these intervals are wide."
+        f"spread: it is computed without the items, and these intervals are wide."
     )
 
 

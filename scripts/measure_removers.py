@@ -576,7 +576,8 @@ def tables() -> dict[str, str]:
     for number, (kind, title) in enumerate(KINDS.items()):
         n_concepts = len(found[kind]["nothing"])
         lines = [
-            f"{title[0].upper()}{title[1:]}: {n_concepts} concepts",
+            "<details>",
+            f"<summary>{title[0].upper()}{title[1:]}: {n_concepts} concepts</summary>",
             "",
             "| removed | linear probe | RBF probe | strongest probe | neighbours kept |",
             "| --- | ---: | ---: | ---: | ---: |",
@@ -587,7 +588,7 @@ def tables() -> dict[str, str]:
             lines.append(
                 f"| {remover}{remark_on(remover, list(concepts.values()))} | {' | '.join(columns)} | {kept:.2f} |"
             )
-        made[f"removers-{number + 1}"] = "\n".join(lines) + "\n"
+        made[f"removers-{number + 1}"] = "\n".join([*lines, "", "</details>"]) + "\n"
     chosen = ["nothing", "mean-difference", "leace", "covariance-difference, 20%", "random, 20%"]
     lines = ["| vectors | concept | " + " | ".join(chosen) + " |", "| --- | --- |" + " ---: |" * len(chosen)]
     for kind, title in KINDS.items():

@@ -207,9 +207,11 @@ def _word_counts(rows: list[Row]) -> str:
 
 
 def _erased_sentiment(rows: list[Row]) -> str:
-    names, values = [row["remover"] for row in rows], [f"{np.mean(row['after']):.2f}" for row in rows]
-    heads = f"| erased | nothing | {' | '.join(names)} |\n| --- | ---: |" + " ---: |" * len(rows)
-    return f"{heads}\n| AUC | {np.mean([row['before'] for row in rows]):.2f} | {' | '.join(values)} |"
+    found = {"nothing": np.mean([row["before"] for row in rows])}
+    found |= {row["remover"]: np.mean(row["after"]) for row in rows}
+    return "\n".join(
+        ["| erased | AUC |", "| --- | ---: |", *(f"| {name} | {auc:.2f} |" for name, auc in found.items())]
+    )
 
 
 def _weat(rows: list[Row]) -> str:

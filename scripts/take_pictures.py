@@ -38,25 +38,28 @@ VIEWS = {
 #: The same for a table of documents.
 TABLE_VIEWS = {
     "documents-map": ("?label=source&find=copyright", 1155, 1180),
-    "documents-remove": ("remove?label=source", 1685, 1320),
+    "documents-remove": ("remove?label=source", 1685, 2030),
 }
 #: Widths of the windows, and their pixels per pixel of a page. The documentation shows the wide pictures about 720
 #: pixels wide; letters of a wider window would be too small there.
 WIDE, WIDE_SCALE = 1000, 1.4
 PHONE, PHONE_SCALE = 390, 2.0
-#: The views of the animation, the milliseconds each one is shown, and how far a phone scrolls in turn, in pixels.
+#: The views of the animation, the charts that it shows of each, and the milliseconds that they are shown. Charts of one
+#: view are shown together, on a phone one after another: results alone, without the controls around them.
 SCENES = (
-    ("", 2500, (560,)),
-    ("?words=nurse,wonderful", 2500, (560,)),
-    ("map?shown=frequent&mark=nurse+engineer&color=us-occupation-shares", 2500, (330,)),
-    ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 3000, (300,)),
-    ("remove?source=lexicon&lexicon=gender", 3000, (1000, 1550)),
+    ("?words=nurse,wonderful", slice(0, 2), 3500),
+    ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", slice(0, 1), 3500),
+    ("remove?source=lexicon&lexicon=gender", slice(0, 2), 3500),
 )
-#: Windows of the animation, and its sizes in pixels: letters stay large on a narrow page.
-WINDOWS = {"": ((1130, 1100), (1000, 973)), "-narrow": ((PHONE, 800), (585, 1200))}
+#: Widths of the windows of the animation, and the sizes of its frames in pixels of a page; README shows it at most 838
+#: wide. The windows are so high that no chart has to be scrolled to.
+WINDOWS = {"": (1180, (838, 640)), "-narrow": (PHONE, (PHONE, 640))}
+WINDOW_HEIGHT, FRAME_SCALE, MARGIN = 3200, 2, 12
 TIMES_SHOWN = 2
 SCHEMES = {"light": "", "dark": "-dark"}
-_SCROLL = """far => { document.querySelector('[data-testid="stMain"]').scrollTop = far }"""
+#: The ground of README on GitHub, around a picture.
+GROUNDS = {"": "white", "-dark": "#0d1117"}
+_CHARTS = '.word-map, [data-testid="stVegaLiteChart"]'
 _BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -84,26 +87,24 @@ def take_explorer(*opened: str, views: dict[str, tuple[str, int, int]] = VIEWS) 
 
 
 def take_animation() -> None:
-    """Show some pages of the explorer one after another, as one animated picture, in a wide window and on a phone."""
-    from PIL import Image
-
+    """Show some results of the explorer one after another, as one animated picture, in a wide window and on a phone."""
     from browser import Visitor, browser, explorer
 
     with explorer() as address, browser() as chrome:
         for scheme, suffix in SCHEMES.items():
-            for layout, ((width, height), size) in WINDOWS.items():
+            for layout, (width, size) in WINDOWS.items():
                 frames, durations = [], []
-                for view, shown, scrolls in SCENES:
-                    scale = max(1.0, size[0] / width)
-                    visitor = Visitor(chrome, address, width=width, height=height, scale=scale, scheme=scheme)
+                visitor = Visitor(
+                    chrome, address, width=width, height=WINDOW_HEIGHT, scale=float(FRAME_SCALE), scheme=scheme
+                )
+                for view, wanted, shown in SCENES:
                     page = visitor.go(view).page
-                    for scrolled in scrolls if layout else (0,):
-                        page.evaluate(_SCROLL, scrolled)
-                        page.wait_for_timeout(300)
-                        picture = Image.open(io.BytesIO(page.screenshot()))
-                        frames.append(picture.convert("RGB").resize(size, Image.Resampling.LANCZOS))
+                    page.wait_for_timeout(1000)
+                    boxes = [chart.bounding_box() for chart in page.locator(_CHARTS).all()[wanted]]
+                    for together in [[box] for box in boxes] if layout else [boxes]:
+                        frames.append(_framed(page.screenshot(clip=_around(together)), size))
                         durations.append(shown)
-                    visitor.context.close()
+                visitor.context.close()
                 frames[0].save(
                     IMAGES / f"explorer{suffix}{layout}.webp",
                     save_all=True,
@@ -113,6 +114,27 @@ def take_animation() -> None:
                     quality=80,
                     method=6,
                 )
+
+
+def _around(boxes: list[dict[str, float]]) -> dict[str, float]:
+    """Return the smallest box around some boxes."""
+    left, top = min(box["x"] for box in boxes), min(box["y"] for box in boxes)
+    right, bottom = (max(box[at] + box[size] for box in boxes) for at, size in (("x", "width"), ("y", "height")))
+    return {"x": left, "y": top, "width": right - left, "height": bottom - top}
+
+
+def _framed(taken: bytes, size: tuple[int, int]) -> Any:
+    """Return a picture in the middle of a frame with the ground of its first pixel, made smaller if it is too large."""
+    from PIL import Image, ImageOps
+
+    picture = Image.open(io.BytesIO(taken)).convert("RGB")
+    width, height = (pixels * FRAME_SCALE for pixels in size)
+    inner = width - 2 * MARGIN, height - 2 * MARGIN
+    if picture.width > inner[0] or picture.height > inner[1]:
+        picture = ImageOps.contain(picture, inner, Image.Resampling.LANCZOS)
+    frame = Image.new("RGB", (width, height), picture.getpixel((0, 0)))
+    frame.paste(picture, ((width - picture.width) // 2, (height - picture.height) // 2))
+    return frame
 
 
 def take_tutorial() -> None:
@@ -150,10 +172,20 @@ def take_tutorial() -> None:
 
 
 def take_figures() -> None:
-    """Draw figure 2 of the paper, which the README shows."""
-    from densray.cli.entry import run
+    """Draw figure 2 of the paper, which README shows: in light, in dark, and for phones."""
+    from densray import load_space, paper
+    from densray.figures import anchor_scatter
+    from densray.figures._narrow import save_both
+    from densray.figures._style import _brighter
 
-    assert run(["reproduce", "figure2", "-o", str(IMAGES / "figure2.png"), "--overwrite", "--quiet"]) == 0
+    gaps = paper.occupation_gaps(load_space("googlenews-26k"))
+    chart = anchor_scatter(
+        paper.figure2(gaps), anchors=paper.ANCHORS, title="Cosines of occupations to “man” and “woman”"
+    )
+    for suffix, ground in GROUNDS.items():
+        drawn = _brighter(chart.to_dict())
+        drawn["config"]["background"] = ground
+        save_both(type(chart).from_dict(drawn, validate=False), IMAGES / f"figure2{suffix}.svg")
 
 
 PARTS: dict[str, Callable[[], None]] = {
