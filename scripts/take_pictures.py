@@ -44,17 +44,19 @@ TABLE_VIEWS = {
 #: pixels wide; letters of a wider window would be too small there.
 WIDE, WIDE_SCALE = 1000, 1.4
 PHONE, PHONE_SCALE = 390, 2.0
-#: The views of the animation, the charts that it shows of each, and the milliseconds that they are shown. Charts of one
-#: view are shown together, on a phone one after another: results alone, without the controls around them.
+#: The views of the animation, and a caption for each of the first charts. It shows these together, on a phone one after
+#: another. These are results alone, without the controls around them.
 SCENES = (
-    ("?words=nurse,wonderful", slice(0, 2), 3500),
-    ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", slice(0, 1), 3500),
-    ("remove?source=lexicon&lexicon=gender", slice(0, 2), 3500),
+    ("?words=nurse,wonderful", ("Words on an axis, with two standard errors", "All words, and the seeds")),
+    ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", ("Occupations on two axes",)),
+    ("remove?source=lexicon&lexicon=gender", ("Before gender is removed", "After gender is removed")),
 )
+MILLISECONDS = 3500
 #: Widths of the windows of the animation, and the sizes of its frames in pixels of a page; README shows it at most 838
 #: wide. The windows are so high that no chart has to be scrolled to.
 WINDOWS = {"": (1180, (838, 640)), "-narrow": (PHONE, (PHONE, 640))}
 WINDOW_HEIGHT, FRAME_SCALE, MARGIN = 3200, 2, 12
+CAPTION, CAPTION_LETTERS = 34, 17  # heights in pixels of a page
 TIMES_SHOWN = 2
 SCHEMES = {"light": "", "dark": "-dark"}
 #: The ground of README on GitHub, around a picture.
@@ -93,23 +95,25 @@ def take_animation() -> None:
     with explorer() as address, browser() as chrome:
         for scheme, suffix in SCHEMES.items():
             for layout, (width, size) in WINDOWS.items():
-                frames, durations = [], []
+                frames: list[Any] = []
                 visitor = Visitor(
                     chrome, address, width=width, height=WINDOW_HEIGHT, scale=float(FRAME_SCALE), scheme=scheme
                 )
-                for view, wanted, shown in SCENES:
+                for view, captions in SCENES:
                     page = visitor.go(view).page
                     page.wait_for_timeout(1000)
-                    boxes = [chart.bounding_box() for chart in page.locator(_CHARTS).all()[wanted]]
-                    for together in [[box] for box in boxes] if layout else [boxes]:
-                        frames.append(_framed(page.screenshot(clip=_around(together)), size))
-                        durations.append(shown)
+                    charts = page.locator(_CHARTS).all()
+                    shown = [(chart.bounding_box(), text) for chart, text in zip(charts, captions, strict=False)]
+                    for together in [[one] for one in shown] if layout else [shown]:
+                        around = _around([box for box, _ in together])
+                        places = {text: box["x"] - around["x"] for box, text in together}
+                        frames.append(_framed(_captioned(page.screenshot(clip=around), places), size))
                 visitor.context.close()
                 frames[0].save(
                     IMAGES / f"explorer{suffix}{layout}.webp",
                     save_all=True,
                     append_images=frames[1:],
-                    duration=durations,
+                    duration=MILLISECONDS,
                     loop=TIMES_SHOWN,
                     quality=80,
                     method=6,
@@ -123,11 +127,25 @@ def _around(boxes: list[dict[str, float]]) -> dict[str, float]:
     return {"x": left, "y": top, "width": right - left, "height": bottom - top}
 
 
-def _framed(taken: bytes, size: tuple[int, int]) -> Any:
+def _captioned(taken: bytes, places: dict[str, float]) -> Any:
+    """Return a picture with captions above it, by their distance from its left edge."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    picture = Image.open(io.BytesIO(taken)).convert("RGB")
+    ground = picture.getpixel((0, 0))
+    band = CAPTION * FRAME_SCALE
+    captioned = Image.new("RGB", (picture.width, picture.height + band), ground)
+    captioned.paste(picture, (0, band))
+    drawn, font = ImageDraw.Draw(captioned), ImageFont.load_default(CAPTION_LETTERS * FRAME_SCALE)
+    for text, place in places.items():
+        drawn.text((place * FRAME_SCALE, 0), text, "#fafafa" if sum(ground) < 384 else "#31333f", font)
+    return captioned
+
+
+def _framed(picture: Any, size: tuple[int, int]) -> Any:
     """Return a picture in the middle of a frame with the ground of its first pixel, made smaller if it is too large."""
     from PIL import Image, ImageOps
 
-    picture = Image.open(io.BytesIO(taken)).convert("RGB")
     width, height = (pixels * FRAME_SCALE for pixels in size)
     inner = width - 2 * MARGIN, height - 2 * MARGIN
     if picture.width > inner[0] or picture.height > inner[1]:
