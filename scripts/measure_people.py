@@ -1308,9 +1308,9 @@ def claims_shown(numbers: Record) -> str:
 def verdict_shown(numbers: Record) -> str:
     """Return what the verdict says of people, for the page on trust."""
     total = sum(row["axes"] for row in numbers["grades"])
-    grades = ", ".join(
-        f"{row['axes']} “{show_grade(row['grade'])}” (median r {two(row['median'])})" for row in numbers["grades"]
-    )
+    graded = sorted(numbers["grades"], key=lambda row: -row["axes"])
+    shown = [f"{row['axes']} are “{show_grade(row['grade'])}” (median r {two(row['median'])})" for row in graded]
+    grades = f"{', '.join(shown[:-1])} and {shown[-1]}"
     by_name = {row["scales"]: row["mean-difference"] for row in numbers["robustness"]}
     improved = " and ".join(
         f"{row['better']:.0%} of the axes called “{show_grade(row['grade'])}” "
@@ -1322,15 +1322,16 @@ def verdict_shown(numbers: Record) -> str:
         f"The verdict is about the word lists and not about people. We fitted {total} axes in four spaces. Their seed "
         f"words were published, or written down before anything was scored. We correlated the scores with human "
         f"ratings (r).\n\n"
-        f"- **Most of these verdicts are “too few to tell”.** They are {grades}. Nearly all of these lists have only "
-        f"three words per class. Even so, some of the axes agree well with people.\n"
+        f"- **Most of these verdicts are “too few to tell”.** Of the {total}, {grades}. Nearly all of these lists have "
+        f"only three words per class. Even so, some of the axes agree well with people.\n"
         f"- **Ten rated items help.** Adding them to the seed words improves {improved}.\n"
         f"- **A wide spread of the rated words (*items*) along the axis is a good sign, but a weak one.** In GloVe 6B, "
-        f"GoogleNews and MiniLM, its rank correlation with agreement is {within(by_name['Grand, all'], 'rho')} on the "
-        f"scales of Grand et al. (2022), and {within(by_name['other sets'], 'rho')} on the other sets of ratings. "
-        f"Without the gender scales, it is lower ({{doc}}`people`). In the fourth space, the token embeddings of the "
-        f"language model SmolLM2, it is {within(by_name['SmolLM2, all sets'], 'rho')}. The grade does not use this "
-        f"spread: it is computed without the items, and these intervals are wide."
+        f"GoogleNews and MiniLM, the spread correlates with agreement with people: the rank correlation is "
+        f"{within(by_name['Grand, all'], 'rho')} on the scales of Grand et al. (2022), and "
+        f"{within(by_name['other sets'], 'rho')} on the other sets of ratings. Without the gender scales, it is lower "
+        f"({{doc}}`people`). In the token embeddings of the language model SmolLM2, it is "
+        f"{within(by_name['SmolLM2, all sets'], 'rho')}. The grade does not use the spread, for two reasons: the grade "
+        f"is computed without the items, and these intervals are wide."
     )
 
 

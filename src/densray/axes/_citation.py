@@ -151,7 +151,7 @@ def _quality(axis: Axis, verdict: Verdict) -> str:
     test = f"permutation {show_p(axis.permutation_test().p_value)}"
     low, high = (show_number(end, 2) for end in axis.spread.reliability_interval)
     share = show_number(axis.spread.reliability, 2, marks=RELIABILITY_MARKS)
-    reliability = f"reliability {share} (95% CI [{low}, {high}]) against other seeds"
+    reliability = f"reliability {share} (95% CI [{low}, {high}]; the expected correlation with scores from other seeds)"
     sentence = f"In {folds}{sampled}, its AUC{median} is {estimate}, with {test} and {reliability}."
     note = note_errors(axis.method, axis.rotation)
     return f"{sentence}{f' {note}' if note else ''}{_doubts(verdict)}"
@@ -171,4 +171,4 @@ def _doubts(verdict: Verdict) -> str:
         return f" The axis failed its test, so its scores are no evidence: {reasons}."
     if verdict.grade == "unclear":
         return f" The seeds are too few to tell whether the axis carries the concept: {reasons}."
-    return f" The axis is graded {verdict.grade}: {reasons}."
+    return f" The axis is graded {verdict.grade}."  # its AUC and its reliability, the only reasons, are stated already

@@ -160,8 +160,8 @@ class MeanScores(Result):
             verb = "document was" if self.n_fitted == 1 else "documents were"
             copies = ", or are copies of such documents" if self.n_repeated else ""
             notes.append(
-                f"{show_count(self.n_fitted)} {verb} used to fit the axis{copies}. They count with held-out scores, "
-                "from axes fitted without them."
+                f"{show_count(self.n_fitted)} {verb} used to fit the axis{copies}. For them, held-out scores are "
+                "used: each comes from an axis that was fitted without the document."
             )
         if self.n_unsure:
             one = self.n_unsure == 1
