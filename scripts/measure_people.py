@@ -1015,7 +1015,7 @@ def predictors_shown(numbers: Record) -> str:
     return grid(["predictor", *header], rows)
 
 
-PARTS = {"choosing": "Grand, to choose", "grand": "Grand, the rest", "others": "other sets"}
+PARTS = {"choosing": "Grand, used for choices", "grand": "Grand, the rest", "others": "other sets"}
 
 
 def grades_shown(numbers: Record) -> str:
@@ -1031,7 +1031,7 @@ def grades_shown(numbers: Record) -> str:
         ]
         for row in numbers["grades"]
     ]
-    header = ["verdict on the seeds", "axes", "median r with people", "80% of the axes"]
+    header = ["verdict on the seeds", "axes", "median r with people", "range of the middle 80%"]
     return grid([*header, "median r with ten ratings", "axes that ten ratings improve"], rows)
 
 
@@ -1141,8 +1141,9 @@ def scope(numbers: Record) -> str:
         "**In short:** an axis from a few seed words agrees with people only in part. Its median correlation with "
         f"ratings is {ranges['mean-difference']} on the scales of Grand et al. (2022), such as the size of animals or "
         "the danger of sports, in word vectors and a sentence encoder. With ten rated items in addition to the words, "
-        f"the median is {ranges['ten ratings and seeds']}. With hundreds of ratings it is {ranges['hundreds']}, on "
-        "word norms: published mean ratings of thousands of words, such as concreteness. If the lists have three words "
+        f"the median is {ranges['ten ratings and seeds']}. Hundreds of ratings were tested on other scales, word norms "
+        "(published mean ratings of thousands of words, such as concreteness): there the median is "
+        f"{ranges['hundreds']}. If the lists have three words "
         "per end, the fit of an axis to its lists does not predict whether people agree with it. For longer lists this "
         f"is open.\n\nWe measured up to {count} scales in each of {len(SPACES)} spaces, with up to {len(METHODS)} ways "
         "to find an axis. Every number on this page comes from `docs/people.json`, which `make results-people` "
@@ -1212,14 +1213,14 @@ def findings(numbers: Record) -> str:
         f"{listed(numbers, 'norms', 'mean-difference')}. If seeds do well, ratings add little. For the gender of "
         f"occupations (Garg) the correlation with hundreds of ratings is {listed(numbers, 'garg', 'hundreds')}. With "
         f"seed words it is {listed(numbers, 'garg', 'mean-difference')}.",
-        f"- **The method hardly matters.** If ridge replaces the mean difference, the correlation changes by less than "
+        "- **Ridge, DensRay and the mean difference agree with people equally well.** If ridge replaces the mean "
+        "difference, the correlation changes by less than "
         f"{two(apart(numbers, 'ridge'))} on nine scales in ten. If DensRay replaces it, the change is less "
         f"than {two(apart(numbers, 'densray-unit'))}. With pair direction, the change is less than "
-        f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, in either direction. The median change is "
-        f"near 0: {pair_gain} in the four spaces.",
-        "- **For short lists the verdict does not predict whether people agree.** On the scales of Grand that we "
-        "did not use to choose a method, a predictor or seed words, we correlated three statistics of the axis with "
-        "its agreement with people. The rank "
+        f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, up or down; its median change is near 0: "
+        f"{pair_gain} in the four spaces.",
+        "- **For short lists the verdict does not predict whether people agree.** We correlated three statistics of "
+        "the axis with its agreement with people, on the scales of Grand that we had not used for any choice. The rank "
         f"correlation is {within(reliable['grand'], 'rho')} for the reliability, {within(auc['grand'], 'rho')} for "
         f"the held-out AUC, and {within(pair['grand'], 'rho')} for PairDir. (PairDir takes the difference vector of "
         "each pair of seeds, and averages the cosines between these vectors.) Nearly all these lists have three words "
@@ -1229,10 +1230,11 @@ def findings(numbers: Record) -> str:
         "- **The spread of the rated items along the axis predicts agreement a little.** In the three spaces other "
         f"than SmolLM2, its rank correlation with agreement is {within(all_grand, 'rho')} on Grand and "
         f"{within(all_others, 'rho')} on the other sets. Without the gender scales, it is "
-        f"{within(no_gender, 'rho')} on Grand and {within(others_no_gender, 'rho')} on the other sets. On every second "
-        f"feature of Grand, it is {within(by_name['Grand, every other feature'], 'rho')}. If the items spread along "
-        f"the axis at least {BINS[-2]:g} times as much as along an average dimension, the median agreement is "
-        f"{', '.join(two(row['median']) for row in wide)} in the three spaces. If they spread less than along an "
+        f"{within(no_gender, 'rho')} on Grand and {within(others_no_gender, 'rho')} on the other sets. On half of the "
+        f"features of Grand (every second one), it is {within(by_name['Grand, every other feature'], 'rho')}. "
+        f"Where the items spread at least {BINS[-2]:g} times as much along the axis as along an average dimension, the "
+        f"median agreement is "
+        f"{', '.join(two(row['median']) for row in wide)} in the three spaces. Where they spread less than along an "
         f"average dimension, it is {', '.join(two(row['median']) for row in narrow)}. In SmolLM2 the "
         f"spread predicts nothing ({within(no_meaning, 'rho')}).",
         "- **With the token embeddings of SmolLM2, an axis needs many ratings to agree with people.** The median is "

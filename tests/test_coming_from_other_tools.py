@@ -43,10 +43,12 @@ from densray.axes import (
     mean_scores,
     repeat_induction,
 )
+from densray.datasets import load_similarity, load_weat
 from densray.debiasing import (
     Concept,
     anchor_gap,
     association,
+    load_concept,
     most_biased,
     preview_removal,
     rnsb,
@@ -184,6 +186,11 @@ def test_results_are_pandas_frames_and_short_to_look_at(planted: tuple[WordSpace
     diagnosis = diagnose(space, lexicon, method="mean-difference", n_permutations=19)
     assert all(len(repr(result)) < 400 for result in (induced, diagnosis))
     assert f"{len(space):,} words" in repr(induced)
+
+
+def test_bundled_sets_are_one_short_line_to_look_at() -> None:
+    sets = [load_concept("gender"), load_similarity("men"), load_weat()[7]]
+    assert all(len(repr(each)) < 100 for each in sets), [repr(each)[:200] for each in sets]
 
 
 def results_of(space: WordSpace, lexicon: Lexicon) -> list[Any]:

@@ -380,7 +380,7 @@ class Erasure(AffineMap):
         ----------
         rows : Rows, optional
             Labelled rows that the erasure was not learned from. If it was learned from some of them, the result says
-            so, and its grade is at most "unclear".
+            so, and its grade is at most "unclear". (Grades are "none", "unclear", "weak", "fair" and "good".)
         keep : iterable of str
             Names of rows that are left unchanged and not tested (not the labels `keep` of :meth:`fit`).
         strength : float, default=1.0
@@ -393,8 +393,8 @@ class Erasure(AffineMap):
         Returns
         -------
         Remains
-            The result is cached: a second call with the same arguments does not compute it again. With too few rows,
-            its `reason` says so.
+            The result is cached: a second call with the same arguments does not compute it again. If there are
+            too few rows, `Remains.reason` says so.
         """
         kept_names, chosen = frozenset(keep), _checked_models(models)
         if rows is not None:

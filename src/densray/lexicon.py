@@ -50,8 +50,8 @@ class Lexicon:
         "mean": take the mean.
     neutral : {"drop", "keep"}
         How to treat neutral entries. An entry is neutral if its label is 0 and every other label in the lexicon is -1
-        or 1. Neutral entries are handled before conflicts. If the labels are real scores, or only 0 and 1, then 0 is an
-        ordinary label.
+        or 1. Neutral entries are dropped first, then conflicts are resolved. If the labels are real scores, or only 0
+        and 1, then 0 is an ordinary label.
     groups : mapping of str to str, optional
         The group of each word. Words of one group are always held out together. A word without a group is held out
         alone.
@@ -404,7 +404,7 @@ class Lexicon:
         minimum : int
             If fewer words are found, an error is raised. It names the first missing words and the likely cause.
         order : "mixed" or "lexicon", default="mixed"
-            Lexicons list one class after the other. "mixed" spreads two classes evenly over the rows and keeps the
+            Many lexicons list one class after the other. "mixed" spreads two classes evenly over the rows and keeps the
             order within each class. Cross-validation without shuffling (``cv=5``) then finds both classes in every
             fold. "lexicon" keeps the order of the lexicon. With scores, that order is always kept.
         groups : mapping, sequence, "forms", "proposed" or None, default="forms"

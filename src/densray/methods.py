@@ -118,7 +118,7 @@ _ALL = (
     ),
     Method(
         "densray-paper",
-        "densray-unit with the weights of the paper's tables: 0.5 per pair, like or unlike, not balanced",
+        "densray-unit with a weight of 0.5 for every pair, as in the paper's tables",
         "_densray.DensRay",
         {"weights": (0.5, 0.5), "normalize_differences": True},
         slow_from=8_000,
@@ -133,9 +133,7 @@ _ALL = (
         phrase="Densifier",
         paper="rothe-2016",
     ),
-    _linear(
-        "ridge", "ridge regression", " (the mean difference, whitened), penalty from left-out scores in closed form"
-    ),
+    _linear("ridge", "ridge regression", ", with a penalty chosen by leave-one-out cross-validation"),
     _linear(
         "svm", "a linear support vector machine", ", C = 1", classes_only=True, slow_from=8_000, errors="too large"
     ),

@@ -71,7 +71,7 @@ class Rows:
     missing : tuple of str
         Labelled names that are not in the background.
     merged : tuple of str
-        Labelled names that were left out because another labelled name has the same vector.
+        Labelled names that were left out because another labelled name is the same word of the background.
     other_case : dict
         Labelled names that the background has only in another case, each with that spelling.
     dropped : dict of tuples of str
@@ -89,8 +89,8 @@ class Rows:
     n_in_table : int
         Number of rows of that table, labelled or not.
     groups_final : bool
-        Whether the groups stay as they are, even if rows of different groups have equal vectors. After
-        ``.grouped(None)``, every row is held out alone.
+        If True, rows of different groups are not joined because their vectors are equal. ``.grouped(None)`` sets
+        it: every row is then held out alone.
 
     Examples
     --------

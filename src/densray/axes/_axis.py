@@ -161,8 +161,7 @@ class Axis:
         method : str or rotation, default="auto"
             Name of a method, or an estimator. A fitted estimator is used without refitting.
         seeds : Rows, optional
-            Words of two classes that name the ends of the scale on which `rows` were rated. (In other functions,
-            “seeds” are all labelled words of an axis.) The axis is then fitted on both by
+            Seed words for the two ends of the scale, if `rows` holds rated items. The axis is then fitted on both by
             :class:`densray.rotations.SeededRidge`, and `method` must be "auto".
         n_components : int or None, default=1
             Number of axes to find. None gives as many axes as dimensions: those that the method finds, and further ones
@@ -464,7 +463,7 @@ class Axis:
     def spread_along(self, vectors: Any) -> float:
         """Return the variance of vectors along the axis, relative to their mean variance over all directions.
 
-        Axes along which items differ more agreed somewhat better with people; see docs/people.md.
+        Axes with a larger spread agreed somewhat better with people; see docs/people.md.
         """
         X = self._prepared(vectors).astype(np.float64)
         total = float(X.var(axis=0).sum())

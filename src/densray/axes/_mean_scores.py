@@ -196,7 +196,7 @@ def mean_scores(
     by : sequence of str
         Columns whose values define the groups.
     groups : str, optional
-        Column such as the author. Documents with the same value count as one draw.
+        Column such as the author. Documents with the same value are one sampled unit.
     progress : callable, optional
         Called with the number of rows done and their total.
     """

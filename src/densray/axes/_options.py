@@ -43,14 +43,14 @@ class AxisOptions:
         Number of cross-validation folds for held-out statistics and probabilities; fewer are used if there are few
         seeds.
     n_resamples : int, optional
-        Number of jackknife refits for the standard errors of methods without a closed form (default 50).
+        For standard errors of methods without a closed form: the number of jackknife refits (default 50).
     n_permutations : int, optional
         Number of label permutations (default 999; 199 for more than 5,000 seeds; 99 on a sample of the seeds for
         methods without a closed form).
     max_refits : int, default=50
-        For methods without a closed form: how many seeds to leave out, one at a time, to measure their influence.
+        For the influence of seeds, in methods without a closed form: how many seeds to leave out, one at a time.
     random_state : int, default=0
-        Seed of the random numbers for folds, groups of seed words and permutations.
+        Fixes the random numbers for folds, groups of seed words and permutations.
     label_names : pair of str, optional
         Names of the low and the high end of the axis. If the rows have two named classes, these names choose which
         class is the high end.

@@ -62,7 +62,7 @@ def fit_axis(
     ----------
     space : WordSpace or KeyedVectors
     lexicon : Lexicon
-        The labelled words, or seeds.
+        The labelled words (seeds).
     path : path, optional
         The safetensors file to write.
     ratings : Ratings, optional

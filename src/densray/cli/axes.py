@@ -57,7 +57,8 @@ Permutations: TypeAlias = Annotated[
         "--n-permutations",
         min=19,
         metavar="N",
-        help="How often labels are shuffled for the p-value. Default: 999, or fewer for slow methods.",
+        help="How often labels are shuffled for the p-value. Default: 999, or fewer for slow methods and for more "
+        "than 5,000 seeds.",
     ),
 ]
 Source: TypeAlias = Annotated[
@@ -94,9 +95,8 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Number of axes to save. The first is the concept, and scores use only this one. The others serve "
-            "densray rotate (as further dimensions) and densray erase --n-axes (as further axes to remove). "
-            "Default: all.",
+            help="Number of axes to save. The first is the concept, and scores use only this one. The others are "
+            "used only by densray rotate and densray erase --n-axes. Default: as many axes as dimensions.",
         ),
     ] = None,
     judge: Annotated[
@@ -113,8 +113,8 @@ def fit(
     """Find the axis of labelled words or documents, save it, and report how far it can be trusted.
 
     For words, give a space and a LEXICON. For documents, give a table and --label-column. With more than two classes,
-    each class gets its own axis. To fit an axis on words and later score documents, give the table and a LEXICON. The
-    words are encoded with the encoder recorded in the table, or with --encoder.
+    each class gets its own axis. To score documents with an axis of words, give the table and a LEXICON. The words are
+    then embedded with the encoder recorded in the table, or with --encoder.
 
     With --ratings, the words define the two ends of a scale, and a few items rated by people adjust the axis.
 

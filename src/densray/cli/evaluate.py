@@ -330,7 +330,7 @@ def evaluate_analogy(
         typer.Option(
             metavar="NAME",
             help="intcos-original, intcos-complement, lrcos, intrank, intrank-space, 3cosadd, 3cosmul, 3cosavg, "
-            "pairdistance, similartob or spelling.",
+            "pairdistance, similartob or spelling. The page on analogies describes them.",
         ),
     ] = "intcos-original",
     rotation: Annotated[
@@ -354,12 +354,12 @@ def evaluate_analogy(
         bool,
         typer.Option(
             "--any-case",
-            help="If the space has a word only in other capitalisations, use the first match. Default: only if the "
-            "whole set is in lower case.",
+            help="If the space has a word only in other capitalisations, use the first match. Default: only if "
+            "the whole analogy set is in lower case.",
         ),
     ] = False,
     k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Number of answers to keep per question.")] = 10,
-    predictions: Annotated[bool, typer.Option("--predictions", help="As --full, with every question listed.")] = False,
+    predictions: Annotated[bool, typer.Option("--predictions", help="Like --full, and list every question.")] = False,
     full: Annotated[
         bool, typer.Option("--full", help="Like --json, and add all measures, skipped pairs and provenance.")
     ] = False,

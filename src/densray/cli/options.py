@@ -67,7 +67,7 @@ Fresh: TypeAlias = Annotated[
 ]
 RandomState: TypeAlias = Annotated[
     int,
-    typer.Option("--random-state", metavar="N", help="Seed of the random numbers."),
+    typer.Option("--random-state", metavar="N", help="Fixes the random numbers (default 0)."),
 ]
 AnyCase: TypeAlias = Annotated[
     bool,
@@ -97,9 +97,9 @@ WordGroups: TypeAlias = Annotated[
     typer.Option(
         "--groups",
         metavar="CHOICE",
-        help="Words to hold out together. forms: inflected forms of one word. proposed: the same, and also the two "
-        "words of a pair, repeated words or texts, equal vectors, and pairs of texts with different labels that differ "
-        "in one word. none: each word alone, unless there is a group column.",
+        help="Words to hold out together. forms: inflected forms of one word. proposed: these, word pairs, "
+        "repeated words or texts, equal vectors, and twins (two texts with different labels that differ in one word). "
+        "none: each word alone, unless there is a group column.",
         callback=lambda name: None if name == "none" else name,
     ),
 ]

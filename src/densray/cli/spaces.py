@@ -228,7 +228,7 @@ def erase(
         typer.Argument(
             metavar="LEXICON",
             help="What to remove: labelled words (a file or data set), a concept described by several word lists (a "
-            "TOML file, or gender: the built-in concept, not the data set of that name), a saved erasure, or a saved "
+            "TOML file, or gender, whose labelled words are the data set of that name), a saved erasure, or a saved "
             "axis. Or give --high and --low.",
         ),
     ] = None,
@@ -257,8 +257,8 @@ def erase(
         typer.Option(
             "--keep",
             metavar="WORDS",
-            help="Words that keep the concept: a file, or a comma-separated list. The removal does not change their "
-            "vectors, but scales them to unit length if it scales all vectors.",
+            help="Words that keep the concept: a file, or a comma-separated list. Their vectors keep their "
+            "direction. They are scaled to unit length only if all vectors are.",
         ),
     ] = None,
     keep_column: Annotated[

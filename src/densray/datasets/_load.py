@@ -37,6 +37,9 @@ class SimilaritySet:
     pairs: tuple[tuple[str, str], ...]
     scores: NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        return f"SimilaritySet '{self.name}': {len(self):,} pairs"
+
     def __len__(self) -> int:
         return len(self.pairs)
 
@@ -59,6 +62,10 @@ class AssociationTest:
     second_target: WordGroup
     first_attribute: WordGroup
     second_attribute: WordGroup
+
+    def __repr__(self) -> str:
+        names = (self.first_target, self.second_target, self.first_attribute, self.second_attribute)
+        return f"AssociationTest {self.number}: {', '.join(group.name for group in names)}"
 
 
 def load_word_list(name: str) -> list[str]:

@@ -207,6 +207,9 @@ class Concept:
     analogies: AnalogySet | None = None
     probed: Lexicon | None = None
 
+    def __repr__(self) -> str:
+        return f"Concept '{self.name}': {len(self.lexicon):,} labelled words, {len(self.neutral):,} neutral words"
+
     def exceptions(self, method: str) -> tuple[tuple[str, ...], Pairs]:
         """Return the words to keep and the pairs to equalise; empty unless the published method has them."""
         return (self.keep, self.equalize) if parse_remover(method)[0].equalizes else ((), ())

@@ -45,9 +45,9 @@ class SeededRidge(Rotation):
     .. math::
         w = \operatorname{argmin}_w \|y - X w\|^2 + \alpha \|w - s w_0\|^2, \qquad w_0 = 2 d / d^\top d
 
-    with centred rows, standardised labels, and d the vector from the low end to the high one. The distance s and the
-    penalty α are chosen by leave-one-out in closed form, with a prior: s is expected near 1.25, and α near 0.3 times
-    the mean squared distance of a row from the mean.
+    with centred rows, standardised labels, and d the vector from the low end to the high one. Leave-one-out
+    cross-validation chooses the distance s and the penalty α, in closed form. A prior pulls s towards 1.25, and α
+    towards 0.3 times the mean squared distance of a row from the mean.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class SeededRidge(Rotation):
     ----------
     components_ : ndarray of shape (n_components, d)
     distance_ : float
-        The chosen s: the label that an end gets, in standard deviations of the labels from their mean. 0 means that the
+        The chosen s: how far an end lies from the mean label, in standard deviations of the labels. 0 means that the
         ends did not help.
     penalty_ : float
         The chosen α.
