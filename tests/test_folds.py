@@ -41,13 +41,13 @@ def test_folds_are_as_many_as_asked_for_or_as_words_of_the_smaller_class() -> No
     named = replace(planted_seeds(20, 2, share=0.05), class_names=("rest", "-99"))
     with pytest.raises(TaskError, match=r"1 of '-99' and 19 of 'rest'; at least two .* Add rows\.$"):
         count_folds(named, 10)
-    with pytest.raises(TaskError, match=r"Add rows, or leave the label empty if '-99' is not a class\."):
+    with pytest.raises(TaskError, match=r"Add rows\. If '-99' is not a class, leave its label empty\."):
         count_folds(replace(named, table="docs.parquet"), 10)
     with pytest.raises(TaskError, match="folds=1 is given"):
         count_folds(planted_seeds(20, 2), 1)
     pairs = replace(planted_seeds(20, 2, share=0.2), groups=np.arange(20) // 2)
     assert count_folds(pairs, 10) == 2  # four words of the higher label, in two groups
-    with pytest.raises(TaskError, match=r"20 rows were found in 5 groups, 1 of them with a higher label and 4"):
+    with pytest.raises(TaskError, match=r"20 rows were found in 5 groups: 1 of the higher label and 4"):
         count_folds(replace(pairs, groups=np.arange(20) // 4), 10)
 
 

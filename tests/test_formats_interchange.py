@@ -121,7 +121,9 @@ def test_safetensors_opens_what_we_write_and_we_what_it_writes(space: WordSpace,
 
 
 def test_a_transposed_space_is_written_in_the_right_order(space: WordSpace, tmp_path: Path) -> None:
-    turned = WordSpace(space.words, np.asfortranarray(space.vectors))
+    vectors = np.asfortranarray(space.vectors)
+    vectors.flags.writeable = False  # a space copies what may change
+    turned = WordSpace(space.words, vectors)
     assert not turned.vectors.flags.c_contiguous
     for ending in (".txt", ".bin", ".npy", ".npz", ".safetensors", ".parquet", ".densray"):
         assert_equal(read_space(write_space(turned, tmp_path / f"turned{ending}")), space.words, space.vectors)

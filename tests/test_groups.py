@@ -311,7 +311,7 @@ def test_scores_of_twins_are_significant_where_there_is_a_concept() -> None:
 
 def test_a_lexicon_of_forms_of_one_word_says_that_groups_are_too_few(googlenews: WordSpace) -> None:
     lexicon = Lexicon({"win": 1, "wins": 1, "winner": 1, "loss": -1, "losses": -1})
-    with pytest.raises(TaskError, match="5 rows were found in 2 groups, 1 of them with a higher label and 1"):
+    with pytest.raises(TaskError, match="5 rows were found in 2 groups: 1 of the higher label and 1"):
         diagnose(googlenews, lexicon)
     assert diagnose(googlenews, lexicon, groups=None, n_permutations=19).n_groups is None
 
@@ -346,7 +346,7 @@ def test_too_few_groups_of_a_label_are_named() -> None:
     seeds = replace(twins(), groups=np.repeat([0, 1], 48))
     assert count_folds(seeds, 10) == 2
     alone = replace(seeds, groups=np.where(seeds.y > 0, 0, np.arange(len(seeds))))
-    with pytest.raises(TaskError, match=r"96 rows were found in 49 groups, 1 of them with a higher label and 48"):
+    with pytest.raises(TaskError, match=r"96 rows were found in 49 groups: 1 of the higher label and 48"):
         count_folds(alone, 10)
     with pytest.raises(TaskError, match="only one class is left"):
         group_folds(np.array([1.0, 1.0, -1.0, -1.0]), np.array([0, 0, 1, 1]), 2, 0)

@@ -37,7 +37,7 @@ def test_scores_ranks_and_percentiles_are_those_of_the_axis() -> None:
 def test_equal_vectors_share_a_rank() -> None:
     space = WordSpace(list("abcde"), [[2, 0], [2, 0], [0, 1], [-1, 0], [-2, 1]])
     lexicon = Lexicon({"a": 1, "b": 1, "d": -1, "e": -1})
-    assert induce(space, lexicon, method="mean-difference").rank.tolist()[:2] == [1, 1]
+    assert induce(space, lexicon, method="mean-difference", groups=None).rank.tolist()[:2] == [1, 1]
     many = WordSpace([f"w{row}" for row in range(6)], [[3.0, 0.0], *[[1.0, 1.0]] * 4, [-1.0, 0.0]])
     ranking = rank_words(along([1.0, 0.0]), many)
     assert ranking.rank.tolist() == [1, 2, 2, 2, 2, 6]  # the best of their places

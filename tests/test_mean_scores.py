@@ -64,6 +64,15 @@ def test_means_and_counts_are_those_of_the_documents() -> None:
     assert {"mean", "draws", "± documents", "± axis"} <= set(details.headings)
 
 
+def test_means_are_frames_with_a_row_per_group() -> None:
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    rng = np.random.default_rng(0)
+    frame = draw_documents(rng, {name: value * CONCEPT for name, value in GROUPS.items()}, 5, 4)
+    means = mean_scores(draw_axis(rng), open_table(frame), ["party"], groups="author")
+    assert means.to_polars().to_dicts() == means.rows
+    assert means.to_pandas()["difference"].tolist() == [row["difference"] for row in means.rows]
+
+
 def test_the_text_counts_the_groups_that_differ() -> None:
     rng = np.random.default_rng(0)
     axis, centers = draw_axis(rng, 400), {name: value * CONCEPT for name, value in GROUPS.items()}

@@ -15,7 +15,8 @@ pa = pytest.importorskip("pyarrow", reason="tables need pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 from densray import Rows  # noqa: E402
-from densray.errors import LabelError, MissingCodeWarning, TableError, VectorError  # noqa: E402
+from densray.axes import diagnose_classes  # noqa: E402
+from densray.errors import LabelError, MissingCodeWarning, TableError, TaskError, VectorError  # noqa: E402
 from densray.rows import order_classes  # noqa: E402
 from densray.tables import LabelledTable, open_table  # noqa: E402
 
@@ -294,6 +295,54 @@ def test_labels_with_marks_for_thousands_are_refused_as_such() -> None:
     for read in (table.rows, partial(LabelledTable.of, table)):
         with pytest.raises(LabelError, match=r"may be decimal numbers or thousands \('1\.234,5'"):
             read("party")
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (["0 %", "10%", "100 %"], "numbers with a unit"),
+        (["€ 3", "1.250 €", "4,50 €"], "numbers with a unit"),
+        (["01.05.2019", "02.05.2019", "1.6.19"], "dates"),
+        (["2019-05-01", "2019-05-02", "2019-06-01 12:00:00"], "dates"),
+    ],
+)
+def test_percentages_and_dates_are_no_classes_unless_they_are_called_so(labels, kind) -> None:
+    frame = pl.DataFrame({"label": labels * 4, "vector": [[1.0, n] for n in range(12)]})
+    with pytest.raises(LabelError, match=rf"'label' are {kind} \('{labels[0]}', .* or pass classes=True"):
+        open_table(frame).rows("label")
+    assert open_table(frame).rows("label", classes=True).class_names == tuple(sorted(labels))
+    two = frame.filter(pl.col("label") != labels[2])
+    assert len(open_table(two).rows("label").class_names) == 2  # two values are always classes
+
+
+def test_a_rare_class_is_named_when_groups_are_held_out() -> None:
+    party = ["SPD", "CDU/CSU"] * 10 + ["CDU"]
+    X = np.random.default_rng(0).normal(size=(21, 4))
+    frame = pl.DataFrame({"party": party, "author": [f"a{n % 7}" for n in range(21)], "vector": pl.Series(X)})
+    rows = open_table(frame).rows("party", groups="author")
+    with pytest.raises(TaskError, match=r"1 of 'CDU' and . of 'rest'.* If 'CDU' is not a class, leave its label empty"):
+        diagnose_classes(rows)
+
+
+@pytest.mark.parametrize("mark", ["nan", "NaN", "None", "null", "NA", "inf", "-Infinity"])
+@pytest.mark.parametrize(("between", "point"), [(", ", "."), (" ", "."), ("; ", ",")])
+def test_a_missing_number_in_a_list_of_a_text_file_names_its_row(mark, between, point, tmp_path) -> None:
+    cells = [[f"{value:.3f}".replace(".", point) for value in row] for row in X.tolist()]
+    cells[7][2] = mark
+    lines = [f'{party};"[{between.join(row)}]"' for party, row in zip(PARTIES, cells, strict=True)]
+    (tmp_path / "docs.csv").write_text("\n".join(["party;vec", *lines, ""]))
+    table = open_table(tmp_path / "docs.csv")
+    with pytest.raises(VectorError, match=r"row 8: the vector has a number that is missing, infinite or not a number"):
+        table.rows("party")
+    rows = open_table(tmp_path / "docs.csv", bad_rows="skip").rows("party")
+    assert rows.dropped == {"no usable vector": ("row 8",)}
+    np.testing.assert_allclose(rows.X, np.delete(X, 7, axis=0), atol=1e-6)
+
+
+def test_lists_as_texts_in_a_frame_say_how_to_read_them() -> None:
+    frame = pl.DataFrame({"party": ["a", "b"], "vec": ["[0.1, 0.2, 0.3]", "[0.2, 0.1, 0.3]"]})
+    with pytest.raises(TableError, match=r"json\.loads turns it into a list"):
+        open_table(frame)
 
 
 def test_ordinary_numbers_among_labels_give_no_warning() -> None:

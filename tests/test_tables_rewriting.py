@@ -53,6 +53,55 @@ def test_each_kind_of_file_keeps_its_columns_and_types(ending, tmp_path) -> None
     np.testing.assert_allclose(new.column("sum").to_numpy(), X.sum(axis=1), atol=1e-5)
 
 
+POPULATIONS = ["884", "1.250", "2.543", "640", "15.300"]
+
+
+def german(folder, encoding: str, *, lists: bool):
+    """A table as German spreadsheets write it: thousands with points, decimal commas, umlauts."""
+    rows = [";".join(["Ort", "Einwohner", "Anteil", *(["v"] if lists else ["d0", "d1"])])]
+    for number in range(20):
+        numbers = [f"{value:.3f}".replace(".", ",") for value in X[number, :2].tolist()]
+        vector = [f'"[{"; ".join(numbers)}]"'] if lists else numbers
+        rows.append(";".join([f"Öd {number}", POPULATIONS[number % 5], f"0,{number}1", *vector]))
+    path = folder / "orte.csv"
+    path.write_bytes("\n".join([*rows, ""]).encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("lists", [True, False])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.filterwarnings("ignore::densray.errors.EncodingDetectedWarning")
+def test_a_csv_file_is_written_as_it_was_read(encoding, lists, tmp_path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    path = german(tmp_path, encoding, lists=lists)
+    table = open_table(path)
+    written = rewrite_table(table, tmp_path / "new.csv", doubled(table)).path
+    given, new = (
+        pandas.read_csv(each, sep=";", decimal=",", thousands=".", encoding=each_encoding)
+        for each, each_encoding in ((path, encoding), (written, "utf-8-sig"))
+    )
+    for column in ("Ort", "Einwohner", "Anteil"):
+        assert new[column].tolist() == given[column].tolist()
+    assert new["sum"].to_numpy() == pytest.approx(table.vectors().sum(axis=1), abs=1e-9)
+    np.testing.assert_allclose(open_table(written).vectors(), 2 * table.vectors(), atol=1e-9)
+    assert written.read_bytes().startswith(b"\xef\xbb\xbf") == (encoding != "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "second", "divisor", "mark"),
+    [(";", POPULATIONS, 1, ","), (";", ["7"], 8, "."), (",", ["7"], 8, "."), ("\t", ["7"], 8, ".")],
+)
+def test_new_numbers_have_the_decimal_mark_of_the_file(delimiter, second, divisor, mark, tmp_path) -> None:
+    rows = [["id", "n", "d0", "d1"]]
+    rows += [[str(n), second[n % len(second)], f"{n / divisor:g}", str(-n % 7)] for n in range(20)]
+    (tmp_path / "docs.csv").write_text("".join(f"{delimiter.join(row)}\n" for row in rows))
+    table = open_table(tmp_path / "docs.csv")
+    half = rewrite_table(table, tmp_path / "new.csv", lambda Y, usable: {"half": pa.array(Y[:, 0] / 2 + 0.25)}).path
+    last = half.read_text().splitlines()[2].split({"\t": ","}.get(delimiter, delimiter))[-1]
+    assert last == str(table.vectors()[1, 0] / 2 + 0.25).replace(".", mark)
+    assert open_table(half).schema.types[:4] == table.schema.types  # doubtful numbers are still doubtful
+
+
 @pytest.mark.parametrize("ending", [".arrow", ".csv", ".jsonl"])
 def test_another_ending_converts_the_table(ending, tmp_path) -> None:
     table = open_table(write(tmp_path, ".parquet"))

@@ -318,7 +318,9 @@ def embed_table(
                 if write is None:
                     width, truncated = int(vectors.shape[1]), encoder.share_truncated(block_texts)
                     kind = KINDS[path.suffix.lower()]
-                    write = files.enter_context(open_writer(temporary, kind, new.schema, (vector_column,)))
+                    write = files.enter_context(
+                        open_writer(temporary, kind, new.schema, (vector_column,), rows.text_form)
+                    )
                 write(new)
             if progress is not None:
                 progress(start + len(texts), len(rows))

@@ -84,20 +84,23 @@ def count_folds(rows: Rows, wanted: int) -> int:
         raise TaskError(Argument("folds", wanted), " is given; cross-validation needs at least 2.")
     if rows.groups is not None:
         return _count_group_folds(rows, wanted)
-    smaller = int(min(np.sum(rows.sides > 0), np.sum(rows.sides < 0)))
-    if smaller < 2:
-        high, low = int(np.sum(rows.sides > 0)), int(np.sum(rows.sides < 0))
-        sides = f"{high} of the higher label and {low} of the lower"
-        add = "Add rows."
-        if len(rows.class_names) == 2:
-            first, second = (f"'{one_line(name, width=40)}'" for name in rows.class_names)
-            sides = f"{high} of {second} and {low} of {first}"
-            rare = second if high < low else first
-            add = f"Add rows, or leave the label empty if {rare} is not a class." if rows.table else add
+    low, high = int(np.sum(rows.sides < 0)), int(np.sum(rows.sides > 0))
+    if min(low, high) < 2:
+        sides, add = _describe_sides(rows, low, high, "Add rows")
         raise TooFewRowsError(
-            f"{len(rows)} rows were found, {sides}; at least two of each are needed to hold some out. {add}"
+            f"{len(rows)} rows were found, {sides}; at least two of each are needed to hold some out. {add}."
         )
-    return min(wanted, smaller)
+    return min(wanted, low, high)
+
+
+def _describe_sides(rows: Rows, low: int, high: int, add: str) -> tuple[str, str]:
+    """Return how many rows or groups each of two sides has, and what to add, or which class may be a mistake."""
+    if len(rows.class_names) != 2:
+        return f"{high} of the higher label and {low} of the lower", add
+    first, second = (f"'{one_line(name, width=40)}'" for name in rows.class_names)
+    rare = second if high < low else first
+    remedy = f"{add}. If {rare} is not a class, leave its label empty" if rows.table else add
+    return f"{high} of {second} and {low} of {first}", remedy
 
 
 def stratified_folds(rows: Rows, n_folds: int, random: np.random.Generator) -> NDArray[np.int64]:
@@ -122,15 +125,15 @@ def stratified_folds(rows: Rows, n_folds: int, random: np.random.Generator) -> N
 
 def _count_group_folds(rows: Rows, n_folds: int) -> int:
     assert rows.groups is not None
-    counts = [len(np.unique(rows.groups[rows.sides == side])) for side in (-1.0, 1.0)]
-    if min(counts) < 2:
+    low, high = (len(np.unique(rows.groups[rows.sides == side])) for side in (-1.0, 1.0))
+    if min(low, high) < 2:
         n_groups = len(rows.members)
+        sides, add = _describe_sides(rows, low, high, "Use smaller groups, or add rows")
         raise TooFewRowsError(
-            f"{len(rows)} rows were found in {n_groups} group{'' if n_groups == 1 else 's'}, {counts[1]} of them with "
-            f"a higher label and {counts[0]} with a lower; at least two groups with each are needed to hold groups "
-            "out. Use smaller groups, or add rows."
+            f"{len(rows)} rows were found in {n_groups} group{'' if n_groups == 1 else 's'}: {sides}; at least two "
+            f"groups with each are needed to hold groups out. {add}."
         )
-    return min(n_folds, *counts)
+    return min(n_folds, low, high)
 
 
 def draw_folds(rows: Rows, wanted: int, random_state: int | np.random.Generator) -> NDArray[np.int64]:

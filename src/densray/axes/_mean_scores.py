@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from densray._arrays import category
+from densray._conversions import as_pandas
 from densray._copies import project_on_fixed
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
@@ -37,6 +38,9 @@ from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_count, show_number
 from densray.rows import warn_of_missing_codes
 from densray.tables import VectorTable
+
+if TYPE_CHECKING:
+    import polars
 
 #: Largest number of groups of documents.
 MOST_GROUPS = 10_000
@@ -102,6 +106,16 @@ class MeanScores(Result):
     axis_verdict: str = ""
     axis_grade: str | None = None
     orientation: str = ""
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return a polars frame with one row per group and the columns of `rows`."""
+        import polars
+
+        return polars.DataFrame(self.rows, infer_schema_length=None)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame with the columns of :meth:`to_polars`."""
+        return as_pandas(self.to_polars().to_dict(as_series=False))
 
     @property
     def grade(self) -> str | None:
@@ -174,7 +188,11 @@ class MeanScores(Result):
         if any(row["draws"] == 1 for row in self.rows):
             notes.append("A group with a single draw has no interval.")
         if self.n_skipped:
-            notes.append(f"{show_count(self.n_skipped)} documents have no value or no vector and are left out.")
+            one = self.n_skipped == 1
+            notes.append(
+                f"{show_count(self.n_skipped)} {'document has' if one else 'documents have'} no value or no vector and "
+                f"{'is' if one else 'are'} left out."
+            )
         return notes
 
 

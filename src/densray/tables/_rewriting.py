@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -19,6 +20,7 @@ from densray.tables._encoder import without_encoders
 from densray.tables._frames import Columns, replace_columns
 from densray.tables._sources import KINDS, Files
 from densray.tables._table import VectorTable
+from densray.tables._text_tables import TextForm
 from densray.tables._vectors import storage_type
 
 if TYPE_CHECKING:
@@ -215,7 +217,7 @@ class _Job:
         empty = pa.RecordBatch.from_pylist([], schema=self.table.schema)
         nothing = np.empty((0, self.table.width), dtype=self.table.vector_columns.matrix_type)
         schema = self._rewrite_batch(empty, nothing, np.empty(0, dtype=bool)).schema
-        with _WRITERS[kind](path, schema, vectors) as write:
+        with open_writer(path, kind, schema, vectors, self.table.source.text_form) as write:
             for batch, X, usable in self.table.batches(batches=batches, start=start):
                 write(self._rewrite_batch(batch, X, usable))
                 self.count(len(X), int((~usable).sum()))
@@ -259,36 +261,48 @@ def _write_parquet(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> I
 
 
 @contextmanager
-def _write_arrow(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> Iterator[Write]:
+def _write_arrow(path: Path, schema: pa.Schema) -> Iterator[Write]:
     pa = arrow()
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
         yield writer.write_batch
 
 
-def _text_writer(delimiter: str | None) -> Callable[..., Any]:
-    @contextmanager
-    def open_writer(path: Path, schema: pa.Schema, vectors: tuple[str, ...]) -> Iterator[Write]:
-        import polars as pl
+@contextmanager
+def _write_json_lines(path: Path, schema: pa.Schema) -> Iterator[Write]:
+    import polars as pl
 
-        _check_text_types(schema, is_json=delimiter is None)
+    _check_text_types(schema, is_json=True)
+    with path.open("wb") as file:
+
+        def write(batch: Any) -> None:
+            frame = _as_frame(batch)
+            _check_finite(pl, frame)
+            frame.write_ndjson(file)
+
+        yield write
+
+
+@contextmanager
+def _write_csv(path: Path, schema: pa.Schema, form: TextForm) -> Iterator[Write]:
+    _check_text_types(schema, is_json=False)
+    with path.open("wb") as file:
+        file.write(codecs.BOM_UTF8 if form.has_mark else b"")
         first = True
-        with path.open("wb") as file:
 
-            def write(batch: Any) -> None:
-                nonlocal first
-                frame = pl.DataFrame(pl.from_arrow(arrow().Table.from_batches([batch])))
-                if delimiter is None:
-                    _check_finite(pl, frame)
-                    frame.write_ndjson(file)
-                else:
-                    frame.select(_as_text(pl, column) for column in frame.get_columns()).write_csv(
-                        file, separator=delimiter, include_header=first
-                    )
-                first = False
+        def write(batch: Any) -> None:
+            nonlocal first
+            frame = _as_frame(batch)
+            texts = frame.select(_as_text(column, decimal_comma=form.decimal_comma) for column in frame.get_columns())
+            texts.write_csv(file, separator=form.delimiter, include_header=first)
+            first = False
 
-            yield write
+        yield write
 
-    return open_writer
+
+def _as_frame(batch: Any) -> Any:
+    import polars as pl
+
+    return pl.DataFrame(pl.from_arrow(arrow().Table.from_batches([batch])))
 
 
 def _check_text_types(schema: pa.Schema, *, is_json: bool) -> None:
@@ -317,9 +331,13 @@ def _check_finite(pl: Any, frame: Any) -> None:
             )
 
 
-def _as_text(pl: Any, column: Any) -> Any:
-    """Return a column of lists as texts such as ``[0.1,0.2]`` or ``["a", null]``, any other column unchanged."""
+def _as_text(column: Any, *, decimal_comma: bool) -> Any:
+    """Return a column as CSV has it: lists as texts such as ``[0.1,0.2]``, ``[0,1;0,2]`` or ``["a", null]``."""
+    import polars as pl
+
     if not isinstance(column.dtype, pl.List | pl.Array):
+        if decimal_comma and column.dtype.is_float():
+            return column.cast(pl.String).str.replace(".", ",", literal=True)
         return column
     lists = column.arr.to_list() if isinstance(column.dtype, pl.Array) else column
     if not lists.dtype.inner.is_numeric() or lists.list.eval(pl.element().is_null()).list.any().any():
@@ -327,20 +345,19 @@ def _as_text(pl: Any, column: Any) -> Any:
             None if cell is None else json.dumps(cell, ensure_ascii=False, default=str) for cell in lists.to_list()
         )
         return pl.Series(column.name, list(texts), dtype=pl.String)
-    joined = lists.cast(pl.List(pl.String)).list.join(",")
-    return ("[" + joined + "]").alias(column.name)
+    joined = lists.cast(pl.List(pl.String)).list.join(";" if decimal_comma else ",")
+    texts = ("[" + joined + "]").alias(column.name)
+    return texts.str.replace_all(".", ",", literal=True) if decimal_comma else texts
 
 
-def open_writer(path: Path, kind: str, schema: pa.Schema, vectors: tuple[str, ...]) -> AbstractContextManager[Write]:
+def open_writer(
+    path: Path, kind: str, schema: pa.Schema, vectors: tuple[str, ...], form: TextForm
+) -> AbstractContextManager[Write]:
     """Return a context that gives a function to write record batches with a schema to a file of this type."""
-    writer: AbstractContextManager[Write] = _WRITERS[kind](path, schema, vectors)
-    return writer
-
-
-_WRITERS: dict[str, Any] = {
-    "parquet": _write_parquet,
-    "arrow": _write_arrow,
-    "csv": _text_writer(","),
-    "tsv": _text_writer("\t"),
-    "jsonl": _text_writer(None),
-}
+    if kind == "parquet":
+        return _write_parquet(path, schema, vectors)
+    if kind == "arrow":
+        return _write_arrow(path, schema)
+    if kind == "jsonl":
+        return _write_json_lines(path, schema)
+    return _write_csv(path, schema, form._replace(delimiter="\t") if kind == "tsv" else form)

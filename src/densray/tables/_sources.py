@@ -15,7 +15,7 @@ from densray._conversions import streamed
 from densray.errors import TableError, name_some, shorten
 from densray.tables._arrow import arrow, reading
 from densray.tables._encoder import check_same_encoders
-from densray.tables._text_tables import CsvTables, JsonLines, TextTables, plain_arrow
+from densray.tables._text_tables import CsvTables, JsonLines, TextForm, TextTables, plain_arrow
 from densray.tables._vectors import UNREADABLE
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Source(Protocol):
     def name(self) -> str: ...
     @property
     def schema(self) -> pa.Schema: ...
+    @property
+    def text_form(self) -> TextForm: ...
     def __len__(self) -> int: ...
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]: ...
     def head(self, columns: Sequence[str]) -> pa.RecordBatch | None: ...
@@ -65,7 +67,7 @@ class Memory:
     """
 
     def __init__(self, original: Any, table: pa.Table, name: str) -> None:
-        self.original, self.table, self.name = original, table, name
+        self.original, self.table, self.name, self.text_form = original, table, name, TextForm()
 
     @property
     def schema(self) -> pa.Schema:
@@ -109,6 +111,11 @@ class Files:
             if self.kind == "jsonl"
             else CsvTables(self.shards, ",;\t" if self.kind == "csv" else "\t")
         )
+
+    @property
+    def text_form(self) -> TextForm:
+        """How CSV files with the same columns are written."""
+        return self._text.form if self.kind in ("csv", "tsv") and isinstance(self._text, CsvTables) else TextForm()
 
     @cached_property
     def schema(self) -> pa.Schema:

@@ -42,6 +42,8 @@ _SCORES, _FEW = 5, 0.1
 _NO_LABEL = ("-", "--", "---", "–", "—", ".", "?")
 _NUMBER = re.compile(r"[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([.,'][0-9]{3})+([.,][0-9]+)?")
+_WITH_UNIT = re.compile(r"[-+−<>≤≥]?\s*[0-9][0-9.,]*\s*[%‰°€$£]|[€$£]\s*[-+−]?[0-9][0-9.,]*")
+_DATE = re.compile(r"[0-9]{1,4}([-./])[0-9]{1,2}\1[0-9]{1,4}([T ][0-9:.]+Z?)?")
 
 
 class VectorTable:
@@ -427,8 +429,18 @@ def _check_labels(labels: NDArray[Any], name: str, where: str, *, classes: bool)
 def check_not_scores(where: str, name: str, counts: Mapping[str, int]) -> None:
     """Raise if nearly all labels of a text column are numbers: a typing error would make a class of every number.
 
-    `counts` are the number of rows of each label.
+    So would a percent sign or a date. `counts` are the number of rows of each label.
     """
+    for pattern, kind, remedy in (
+        (_WITH_UNIT, "numbers with a unit", "Write the numbers alone"),
+        (_DATE, "dates", "Make a column of numbers, such as the year"),
+    ):
+        if len(counts) > 2 and all(pattern.fullmatch(text.strip()) for text in counts):
+            raise LabelError(
+                f"{where}: the labels in the column '{name}' are {kind} ({name_some(counts)}). {remedy}, or pass ",
+                Argument("classes", True),
+                " to make each of them a class.",
+            )
     if counts and all(_NUMBER.fullmatch(text) or _THOUSANDS.fullmatch(text) for text in counts):
         others = []
     else:

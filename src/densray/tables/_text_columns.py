@@ -11,8 +11,11 @@ from densray.tables._arrow import arrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_POINT_NUMBER, _LIST_NUMBER = "[-+.eE]*[0-9][-+0-9.eE]*", r"[-+]?([0-9]*,)?[0-9]+([eE][-+]?[0-9]+)?"
-_COMMA_IN_LIST = r"[-+]?[0-9]*,[0-9]+([eE][-+]?[0-9]+)?"
+#: A number that is missing in a vector; an error names its row later.
+_NOT_FINITE = "nan|none|null|na|[-+]?inf(inity)?"
+_POINT_NUMBER = f"([-+.eE]*[0-9][-+0-9.eE]*|(?i:{_NOT_FINITE}))"
+_LIST_NUMBER = f"([-+]?([0-9]*,)?[0-9]+([eE][-+]?[0-9]+)?|(?i:{_NOT_FINITE}))"
+_COMMA_IN_LIST = f"([-+]?[0-9]*,[0-9]+([eE][-+]?[0-9]+)?|(?i:{_NOT_FINITE}))"
 _THOUSANDS_IN_LIST = r"[-+]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+"
 
 #: Forms that all values of a column may have. A number with a point is what Arrow reads as a number.
@@ -200,6 +203,7 @@ def _read_lists(column: Any, *, commas: bool) -> Any:
     if commas:
         texts = texts.str.replace_all(r",(\s)", "$1").str.replace_all(",", ".", literal=True)
     texts = texts.str.strip_chars("[],; \t\r\n").str.replace_all(r"[\s,;]+", " ")
+    texts = texts.str.replace_all("(?i)none|null|nan?", "NaN")  # only marks of missing numbers have these letters
     numbers = texts.replace("", None).str.split(" ").cast(pl.List(pl.Float64))
     empty = pl.lit([], dtype=pl.List(pl.Float64))
     return (

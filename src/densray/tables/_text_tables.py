@@ -32,12 +32,25 @@ class TextTables(Protocol):
     def batches_of(self, shard: Path) -> Iterator[Any]: ...
 
 
+class TextForm(NamedTuple):
+    """How CSV is written: like the files that it comes from, so that columns that are not changed keep their meaning.
+
+    Read with other decimal marks, a text such as 1.250 would be another number. The byte-order mark tells spreadsheets
+    that the text is UTF-8.
+    """
+
+    delimiter: str = ","
+    decimal_comma: bool = False
+    has_mark: bool = False
+
+
 class _Dialect(NamedTuple):
     """How the fields of a text file are written."""
 
     delimiter: str
     encoding: str
     has_quotes: bool  # around fields
+    has_mark: bool  # a byte-order mark, or an encoding that needs none
 
     @classmethod
     def of(cls, path: Path, delimiters: str) -> _Dialect:
@@ -46,6 +59,8 @@ class _Dialect(NamedTuple):
         Spreadsheets write semicolons where the comma is the decimal mark, and cp1252 or UTF-16 on some systems.
         """
         encoding = _encoding_of_file(path)
+        with path.open("rb") as start:
+            has_mark = encoding != "utf-8" or start.read(3) == codecs.BOM_UTF8
         unmarked = (
             "utf-8-sig" if encoding == "utf-8" else encoding
         )  # without a byte-order mark, which Arrow leaves out too
@@ -53,7 +68,7 @@ class _Dialect(NamedTuple):
             header = file.readline(_TEXT_BYTES)
         counts = {delimiter: _n_fields(header, delimiter) for delimiter in delimiters}
         delimiter = max(counts, key=lambda delimiter: counts[delimiter])  # the first of equal ones
-        return cls(delimiter, encoding, quotes_enclose_fields(path, delimiter, unmarked))
+        return cls(delimiter, encoding, quotes_enclose_fields(path, delimiter, unmarked), has_mark)
 
 
 def _n_fields(line: str, delimiter: str) -> int:
@@ -125,6 +140,21 @@ class CsvTables:
         delimiters_used = {dialect.delimiter for dialect in self._dialects.values()}
         self._kinds = decide_kinds(columns, commas="," not in delimiters_used, semicolons=";" in delimiters_used)
         self.schema = arrow().schema([(name, arrow_type(kind)) for name, kind in self._kinds.items()])
+
+    @property
+    def form(self) -> TextForm:
+        """How a CSV file with the same columns is written.
+
+        Semicolons alone mean decimal commas, unless a column has decimal points.
+        """
+        first, kinds = self._dialects[next(iter(self._dialects))], set(self._kinds.values())
+        has_points = not kinds.isdisjoint({"number", "list"})
+        decimal_comma = not kinds.isdisjoint({"decimal comma", "comma list"}) or (
+            first.delimiter == ";" and not has_points
+        )
+        usual = ";" if decimal_comma else ","
+        delimiter = usual if first.delimiter == "\t" else first.delimiter
+        return TextForm(delimiter, decimal_comma, any(dialect.has_mark for dialect in self._dialects.values()))
 
     def _texts(self, shard: Path) -> Iterator[Any]:
         """Yield the schema, then batches in which every column is text."""

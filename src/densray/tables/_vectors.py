@@ -293,7 +293,11 @@ def _candidates(source: Source) -> list[_Candidate]:
             tokens.append(_Candidate((name,), _TOKENS))
         elif item is dtype:
             if _is_text(dtype) and (cell := _usual_cell(cells, name, _LIST_TEXT)):
-                lists.append(_Candidate((name,), f"text that looks like lists of numbers, such as {shorten(cell)}"))
+                lists.append(
+                    _Candidate(
+                        (name,), f"text that looks like lists of numbers, such as {shorten(cell)}{_way_out(cell)}"
+                    )
+                )
         elif _is_number_like(item) or (_is_text(item) and _usual_cell(cells, name, _NUMBER_TEXT)):
             lists.append(_Candidate((name,), f"it holds {dtype}, not lists of numbers"))
     usable = any(not each.defect for each in lists)
@@ -310,6 +314,15 @@ def _candidates(source: Source) -> list[_Candidate]:
             defect = f"no column is numbered {gaps[0]}" if gaps else _MIXED if len(numbers) < len(run) else ""
             candidates.append(_Candidate(tuple(run), defect))
     return candidates
+
+
+def _way_out(cell: str) -> str:
+    """Return how to turn a text into a list of numbers, if it is one in JSON, as frames of pandas have them."""
+    try:
+        numbers = json.loads(cell)
+    except ValueError:
+        return ""
+    return "; in Python, json.loads turns it into a list" if isinstance(numbers, list) else ""
 
 
 def _numbered_runs(names: Sequence[str]) -> list[list[str]]:
