@@ -554,8 +554,6 @@ REMOVERS = {
     "occupations beside text, in order": "occupations + ordinary text",
     "occupations beside text, pairs kept, in order": "occupations + ordinary text, pairs preserved",
 }
-#: Names of sets of layers on the page, by their names in the numbers.
-PLACES = {"last but one": "only the layer before the last"}
 
 
 def _remover(row: Mapping[str, Any]) -> str:
@@ -612,7 +610,8 @@ def _removal_tables(found: Mapping[str, Any]) -> dict[str, str]:
         cells = [
             _spanned(figures[name].mean(), np.quantile(figures[name], [0.1, 0.9]), form) for name, form in forms.items()
         ]
-        setting = f"{_remover(best)}; {PLACES.get(best['where'], best['where'])}; strength {best['strength']:g}"
+        places = ", ".join(map(str, best["layers"]))
+        setting = f"{_remover(best)}; layers {places}; strength {best['strength']:g}"
         cells += [f"{int(within.sum())} of {len(halves)}", setting]
         lines.append(f"| {among} | {' | '.join(cells)} |")
     return tables_by_name | {"states-removal-chosen": "\n".join(lines)}

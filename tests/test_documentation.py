@@ -432,6 +432,15 @@ def test_each_paragraph_of_the_help_is_one_line(name: str) -> None:
     assert all("\n" not in paragraph for paragraph in (COMMANDS[name].help or "").split("\n\n"))
 
 
+@pytest.mark.parametrize("name", ["model layers", "model steer"])
+def test_help_names_the_methods_that_are_compared_by_default(name: str) -> None:
+    from densray.states import DEFAULT_METHODS, STEERING_METHODS
+
+    used = {"model layers": DEFAULT_METHODS, "model steer": STEERING_METHODS}[name]
+    (said,) = (each.help for each in COMMANDS[name].params if each.name == "methods")
+    assert said.endswith(f"Default: {','.join(used)}.")
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_command_is_documented(name: str) -> None:
     pages = [page.read_text(encoding="utf-8") for page in DOCUMENTS.glob("*.md")]

@@ -13,7 +13,6 @@ import typer
 from densray.cli.options import (
     Answer,
     FigureFile,
-    Methods,
     Overwrite,
     RandomState,
     split_decimals,
@@ -22,7 +21,7 @@ from densray.cli.options import (
     with_option_groups,
     words_of,
 )
-from densray.cli.states import Device, LabelColumns, Layers
+from densray.cli.states import Device, LabelColumns
 from densray.cli.terminal import check_figure, check_output, note, print_json, progress_bar, show, write_figure
 
 if TYPE_CHECKING:
@@ -48,8 +47,8 @@ NoChat: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--no-chat",
-        help="With --generate: continue the prompts as plain text, even if the tokenizer has a chat template. Default: "
-        "send them as user messages in this case.",
+        help="With --generate: continue the prompts as plain text. Default: if the tokenizer has a chat template, "
+        "prompts are sent as user messages.",
     ),
 ]
 
@@ -106,14 +105,28 @@ class Learned:
 
     panel: ClassVar[str] = "How the removal is learned"
 
-    layers: Layers = None
+    layers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Layers (transformer blocks) to change, comma-separated, from 0 (-1: the last). Default: the last "
+            "third; with --high and --low every fourth layer of the upper half; for a saved removal its layers.",
+        ),
+    ] = None
     method: Annotated[
         str | None,
-        typer.Option("--method", "-m", metavar="NAME", help="leace, or the method that finds the axis to remove."),
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            help="Method that removes the concept: leace, or a method that finds an axis (`densray methods` lists "
+            "them), which is projected out. Default: leace.",
+        ),
     ] = None
-    strength: Annotated[float | None, typer.Option(metavar="S", help="Strength of the removal (0: none, 1: full).")] = (
-        None
-    )
+    strength: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="Strength of the removal (0: none, 1: full). Default: 1, or as saved."),
+    ] = None
     ordinary: Annotated[
         Path | None,
         typer.Option(
@@ -126,8 +139,8 @@ class Learned:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --high and --low: prompts of two classes (label 1: the --high word is correct, 0: the --low "
-            "word). The difference between the mean hidden states of the two classes is left unchanged.",
+            help="With --high and --low: prompts with a correct answer that should stay correct (label 1: the --high "
+            "word, 0: the --low word).",
         ),
     ] = None
     template_column: Annotated[
@@ -406,12 +419,27 @@ def steer(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prompts to continue: half to choose the setting, half to report it. Default: the questions in the "
-            "table (column question).",
+            help="Prompts to continue: half to choose the setting, half to report it. About 120 are best, and at least "
+            "four are needed. Default: the questions in the table (column question).",
         ),
     ] = None,
-    methods: Methods = None,
-    layers: Layers = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            metavar="NAMES",
+            help="Methods to compare, comma-separated: caa, repeng, or names listed by `densray methods`. Default: "
+            "ridge,caa,repeng.",
+        ),
+    ] = None,
+    layers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Layers (transformer blocks) to try, comma-separated, from 0 (-1: the last). Default: at a half, two "
+            "thirds and five sixths of the model; for a saved steering vector its layer.",
+        ),
+    ] = None,
     positions: Annotated[
         str | None,
         typer.Option(
@@ -437,10 +465,10 @@ def steer(
     """Steer a model towards one of two kinds of text.
 
     The command scores the text that the model generates, and chooses method, layer and strength on half of the prompts.
-    On the other half, it reports the effect of this setting, next to the other methods and a random direction. If the
-    effect is not clear there, nothing is chosen and no file is written. The judge that scores the text either counts
-    words (--high, --low) or is a sentence encoder (--encoder). A saved steering vector is applied to the prompts that
-    you give with --generate.
+    On the other prompts, it reports the effect of this setting, of the other methods, and of a random direction. If the
+    effect is not clear there, the choice is discarded and no file is written. The judge that scores the text either
+    counts words (--high, --low) or is a sentence encoder (--encoder). A saved steering vector is applied to the prompts
+    that you give with --generate.
 
     Example: densray model steer SmolLM2-135M.gguf moods.csv --prompts openings.txt --encoder MiniLM -o mood.safetensors
     """
@@ -622,7 +650,9 @@ def sweep(
     layers: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NUMBERS", help="Layers to change together, comma-separated. Repeat it to try several sets."
+            metavar="NUMBERS",
+            help="Layers to change together, comma-separated. Repeat it to try several sets. Default: all layers of "
+            "each removal.",
         ),
     ] = None,
     strengths: Annotated[
@@ -653,9 +683,9 @@ def sweep(
 ) -> None:
     """Try layers and strengths of saved removals, and choose one setting.
 
-    For each setting, the command reports how much of the concept is left, and the cost. The test data are split in
-    half. The cheapest setting that meets --at-most, --preserve-at-least and --perplexity-at-most is chosen on one half
-    and reported on the other.
+    For each setting, the command reports how much of the preference is left, and the cost. The test data are split in
+    half. On one half, the command chooses the setting with the smallest rise of perplexity that meets --at-most,
+    --preserve-at-least and --perplexity-at-most. It reports this setting on the other half.
 
     Example: densray model sweep SmolLM2-135M.gguf he.safetensors --high he --low she --prompts jobs.csv --texts t.txt
     """

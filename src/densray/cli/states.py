@@ -13,7 +13,6 @@ from densray.cli.options import (
     FigureFile,
     Folds,
     Fresh,
-    Methods,
     Output,
     Overwrite,
     RandomState,
@@ -50,10 +49,6 @@ Model: TypeAlias = Annotated[
 ]
 Folder: TypeAlias = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="A folder of hidden states, written by densray model read.")
-]
-Layers: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="NUMBERS", help="Layers (transformer blocks), comma-separated, from 0 (-1: the last)."),
 ]
 Device: TypeAlias = Annotated[
     str | None, typer.Option(metavar="NAME", help="Device for the model: cpu, cuda, … Default: a GPU if there is one.")
@@ -174,13 +169,20 @@ def read(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="The folder to write.")],
     columns: TextColumns,
     answer: Answer,
-    layers: Layers = None,
+    layers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Layers (transformer blocks) to read, comma-separated, from 0 (-1: the last). Default: all, or the "
+            "output of a sentence encoder.",
+        ),
+    ] = None,
     pool: Annotated[
         str | None,
         typer.Option(
             metavar="last|mean|word",
             help="State to read. last: last token; mean: mean over all tokens but the first; word: mean over the "
-            "tokens of one word.",
+            "tokens of one word. Default: last, or the output of a sentence encoder.",
         ),
     ] = None,
     dtype: Annotated[
@@ -338,8 +340,23 @@ def layers(
         Path | None,
         typer.Argument(metavar="LABELS", help="Labels of the texts, if FOLDER has none: one per line, or a table."),
     ] = None,
-    methods: Methods = None,
-    layers: Layers = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            metavar="NAMES",
+            help="Methods to compare, comma-separated (`densray methods` lists them). Default: "
+            "ridge,mean-difference,densray-unit.",
+        ),
+    ] = None,
+    layers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Layers (transformer blocks) to compare, comma-separated, from 0 (-1: the last). Default: all in "
+            "FOLDER.",
+        ),
+    ] = None,
     standardize: Annotated[
         bool,
         typer.Option(

@@ -342,9 +342,10 @@ def sweep_interventions(
 ) -> tuple[list[SweepPoint], InterventionResult]:
     """Try layers and strengths on one half of the tests, and report the chosen intervention on the other.
 
-    It chooses the cheapest setting that leaves a rank correlation of at most `at_most`, keeps `preserve_at_least` of
-    the correct answers to definitional prompts, and adds at most `perplexity_at_most` to the perplexity. If no setting
-    does all three, it chooses the one that misses the bounds by the smallest total (:func:`choose_point`).
+    It chooses the setting with the smallest rise of perplexity that leaves a rank correlation of at most `at_most`,
+    keeps `preserve_at_least` of the correct answers to definitional prompts, and adds at most `perplexity_at_most` to
+    the perplexity. If no setting does all three, it chooses the one that misses the bounds by the smallest total
+    (:func:`choose_point`).
 
     Parameters
     ----------

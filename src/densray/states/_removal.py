@@ -60,8 +60,8 @@ def remove_concept(
     """Learn to remove the concept that separates two or more classes of texts. Returns the removal and a report on
     held-out texts.
 
-    It learns layer by layer, each from the model with the removals at earlier layers already applied. If every layer
-    were learned from the unchanged model, later blocks would restore the concept.
+    Layers are learned in order. Each is learned from the model with all earlier removals applied. If every layer were
+    learned from the unchanged model, later blocks would restore the concept.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def remove_concept(
     ordinary : iterable of str, optional
         Ordinary text (a few hundred sentence beginnings) whose states should change as little as possible; ``"leace"``
         only. By default the model writes 500 itself, from the first two words of the given texts. With an empty
-        sequence, no ordinary text is used, and the removal harms the model more (:doc:`/language-models` reports how
-        much).
+        sequence, no ordinary text is used, and the removal harms the model more
+        (:doc:`/language-models-removal` reports how much).
     layers : sequence of int, optional
         Default: every layer of the last third.
     method : str, default="leace"
@@ -83,9 +83,9 @@ def remove_concept(
     strength : float, default=1
     tests : InterventionTests, optional
         The measures of the report. Default, on the held-out texts: the perplexity, and linear and MLP probes, refitted
-        at every layer from the first changed one to the last of the model. If these are more than 12, the probes are
-        refitted at 12 of them, or at more if more are changed. Tests without a `probe` get these probes, too. If a
-        `probe` is given, or ``probe_layers=()``, no text is held out: the report uses only the data of `tests`.
+        at every layer from the first changed one to the last of the model. At most 12 of these layers are probed,
+        unless more are changed. If `tests` has no `probe`, these probes are added. If a `probe` is given, or
+        ``probe_layers=()``, no text is held out: the report uses only the data of `tests`.
     name : str
         Name of the concept.
     random_state : int, default=0
@@ -161,11 +161,11 @@ def remove_preference(
     """Learn to remove a preference for one continuation over another; return the removal and a report on held-out
     prompts.
 
-    It fits LEACE with the model's own log odds as labels. Layers are learned in order, each from the model with the
-    removals at earlier layers already applied. The covariance gives ordinary text as much weight as the prompts, so
-    that ordinary text changes as little as possible (:doc:`/language-models` reports the cost). Finally a constant
-    shift at the last changed layer brings the mean log odds to 0: the mean over the prompts, or, with `preserve`, over
-    the two preserved classes.
+    It fits LEACE with the model's own log odds as labels. Layers are learned in order. Each is learned from the model
+    with all earlier removals applied. The covariance gives ordinary text as much weight as the prompts, so that
+    ordinary text changes as little as possible (:doc:`/language-models-preference` reports the cost). Finally a
+    constant shift at the last changed layer brings the mean log odds to 0: the mean over the prompts, or, with
+    `preserve`, over the two preserved classes.
 
     Parameters
     ----------
@@ -179,9 +179,9 @@ def remove_preference(
     templates : sequence, optional
         The template of each prompt. The mean log odds of each template are subtracted.
     preserve : LabelledTexts, optional
-        Prompts of two classes (*The king said that*, *The queen said that*). The difference between the mean hidden
-        states of the two classes is left unchanged, so that the model keeps giving the correct answers. A label is the
-        correct continuation (*he*), or a number: the higher number marks prompts for which the high continuation is
+        Prompts with a correct answer that should stay correct (*The king said that*, *The queen said that*). The
+        difference between the mean hidden states of the two classes is left unchanged. A label is the correct
+        continuation (*he*), or a number: the higher number marks prompts for which the high continuation is
         correct.
     layers : sequence of int, optional
         Default: every fourth layer of the upper half, without the last.
@@ -189,9 +189,9 @@ def remove_preference(
     tests : InterventionTests, optional
         The measures of the report. Default, on the held-out quarter: the log odds before and after, correct answers to
         the preserved prompts, the perplexity, and linear and MLP probes at every layer from the first changed one to
-        the last of the model. If these are more than 12, the probes are refitted at 12 of them, or at more if more are
-        changed. Tests without a `probe` get these probes, too. If a `probe` is given, or ``probe_layers=()``, no prompt
-        is held out: the report uses only the data of `tests`.
+        the last of the model. At most 12 of these layers are probed, unless more are changed. If `tests` has no
+        `probe`, these probes are added. If a `probe` is given, or ``probe_layers=()``, no prompt is held out: the
+        report uses only the data of `tests`.
     name : str
         Name of the concept.
     random_state : int, default=0

@@ -178,8 +178,8 @@ class SteeringPoint:
     effect : float
         Mean increase of the judge's score over the unsteered text.
     interval : Interval
-        Interval of the effect over prompts: 95%, and wider on the prompts used to choose, so that it holds for all
-        settings at once (Bonferroni).
+        Interval of the effect over prompts: 95%. On the prompts used to choose, it is widened for the number of
+        settings (Bonferroni).
     nats : float
         Increase of the loss per generated token over the unsteered text, measured by the unchanged model.
     repetition : float
@@ -284,7 +284,7 @@ class SteeringResult(Result):
             "All points, on the prompts used to choose",
             columns,
             [_row(point) for point in self.points],
-            [units, "Intervals hold for all settings at once, so they are wider than those on unseen prompts."],
+            [units, "Intervals are widened for the number of settings. Those on unseen prompts are not."],
         )
         if not self.reported:
             return [tried]
@@ -327,9 +327,9 @@ def steer(
 
     Method, layer and strength are chosen on half of the prompts. The setting with the largest effect is chosen, among
     those (1) whose effect has an interval above 0, (2) that do not break the text, and (3) that keep 90% of the correct
-    answers to unrelated prompts. These intervals hold for all settings at once. The choice is reported on the other
-    half, with the best point of every other method and with a random direction of equal length. If its effect is not
-    clear there, no intervention is returned.
+    answers to unrelated prompts. The intervals in (1) are widened for the number of settings. The choice is reported on
+    the other half, with the best point of every other method and with a random direction of equal length. If its effect
+    is not clear there, no intervention is returned.
 
     Parameters
     ----------
@@ -339,8 +339,8 @@ def steer(
         Contrastive texts. If both lists have the same length, they are treated as pairs. With `questions`, they are
         personas (:func:`contrast`). The state of the last token is used.
     prompts : iterable of texts or message lists
-        At least four different prompts for the model to continue. They should differ from the contrastive texts. A
-        repeated prompt counts once.
+        Prompts for the model to continue. About 120 are best (:doc:`/language-models-steering`), and at least four
+        different ones are needed. They should differ from the contrastive texts. A repeated prompt counts once.
     judge : callable
         Returns a score for each text, higher for the positive side: :func:`word_judge`, :func:`encoder_judge`, or a
         classifier of your own. It must not be made from the model that is steered.

@@ -30,9 +30,9 @@ _OTHER_PRECISION = 6.0
 def model_checksum(model: Any, blocks: Sequence[Any] | None = None) -> str:
     r"""Return a checksum of all weights of a model's text stack, and of its head if it predicts tokens.
 
-    The head is compared only if both models have one, so that states of the stack alone fit the whole model. For every
-    tensor :math:`w` it contains the norm, the rounding unit, and the sum :math:`\sum_i r_i w_i` with fixed random
-    factors :math:`r_i` between 0.5 and 3. See :func:`weight_differences` for the changes that it detects.
+    The head is compared only if both models have one, so an intervention made on the stack alone also fits the full
+    model. For every tensor :math:`w` it contains the norm, the rounding unit, and the sum :math:`\sum_i r_i w_i` with
+    fixed random factors :math:`r_i` between 0.5 and 3. See :func:`weight_differences` for the changes that it detects.
     """
     stack, head = _summary(_tensors(_weighed(model, blocks))), _summary(_head_tensors(model))
     structure, numbers = _structure(stack), _packed(stack)
@@ -43,8 +43,8 @@ def model_checksum(model: Any, blocks: Sequence[Any] | None = None) -> str:
 def weight_differences(model: Any, checksum: str, blocks: Sequence[Any] | None = None) -> str:
     r"""Return a description of the differences between a model and a checksum; empty if the weights are the same.
 
-    In the same precision, one weight that changes by more than :math:`4 \cdot 10^{-6}` of the norm of its tensor is
-    detected (or by more than :math:`2 \cdot 10^{-6}` of its sum, if that is larger). In another precision the sums must
+    In the same precision, the change of one weight is detected if it exceeds :math:`4 \cdot 10^{-6}` of the norm of its
+    tensor plus :math:`2 \cdot 10^{-6}` of the absolute value of its sum. In another precision the sums must
     agree within rounding: a change is detected above 0.006 of the norm with float16, and above 0.05 with bfloat16.
     """
     tensors = _summary(_tensors(_weighed(model, blocks)))
