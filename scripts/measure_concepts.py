@@ -483,25 +483,38 @@ def _means(rows: Sequence[Mapping[str, Any]], remover: str, where: str, first: i
 
 
 def _removal_table(known: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what is left after each removal and what it costs, for the last third and the last sixth of the layers."""
-    lines = [
-        "| model | concept | texts | changed | linear probe, highest of all changed layers | linear, last layer | "
-        "MLP, last layer | perplexity, SST-2 | perplexity, court cases |",
-        "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
+    """Return what is left after each removal and what it costs: the last third of the layers, and the rest folded."""
+    shown = [
+        _removal_row(model, concepts, concept, "last third") for model, concepts in known.items() for concept in SHOWN
     ]
-    for model, concepts in known.items():
-        for concept, size in SIZES.items():
-            for where in ("last third", "last sixth"):
-                first = next(row["first"] for row in concepts[concept] if row["where"] == where)
-                before, after = _means(concepts[concept], "none", "none", first), _means(concepts[concept], OWN, where)
-                cells = [
-                    f"{before['highest']:.2f} → {after['highest']:.2f} "
-                    f"({after['lowest split']:.2f} to {after['highest split']:.2f})",
-                    *(f"{before[each]:.2f} → {after[each]:.2f}" for each in ("last", "mlp")),
-                    *(f"{after[each]:+.1%}" for each in ("cost", "documents")),
-                ]
-                lines.append(f"| {model} | {concept.split(',')[0]} | {size:,} | {where} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    others = [
+        _removal_row(model, concepts, concept, where)
+        for model, concepts in known.items()
+        for concept in SIZES
+        for where in ("last third", "last sixth")
+        if concept not in SHOWN or where != "last third"
+    ]
+    head = [
+        "| model | concept | changed | texts | linear probe, highest of all changed layers | linear, last layer | "
+        "MLP, last layer | perplexity, SST-2 | perplexity, court cases |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    summary = "The last sixth of the layers, and sentiment with 800 sentences"
+    folded = ["<details>", f"<summary>{summary}</summary>", "", *head, *others, "", "</details>"]
+    return "\n".join([*head, *shown, "", *folded])
+
+
+def _removal_row(model: str, concepts: Mapping[str, Any], concept: str, where: str) -> str:
+    rows = concepts[concept]
+    first = next(row["first"] for row in rows if row["where"] == where)
+    before, after = _means(rows, "none", "none", first), _means(rows, OWN, where)
+    cells = [
+        f"{before['highest']:.2f} → {after['highest']:.2f} "
+        f"({after['lowest split']:.2f} to {after['highest split']:.2f})",
+        *(f"{before[each]:.2f} → {after[each]:.2f}" for each in ("last", "mlp")),
+        *(f"{after[each]:+.1%}" for each in ("cost", "documents")),
+    ]
+    return f"| {model} | {concept.partition(',')[0]} | {where} | {SIZES[concept]:,} | {' | '.join(cells)} |"
 
 
 #: Names of removers in the tables.
@@ -513,17 +526,23 @@ SHOWN_REMOVERS = {
 
 
 def _removers_table(known: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the highest linear probe and the costs of each remover."""
+    """Return the highest linear probe of each remover and, folded, the larger of its two rises of perplexity."""
     places = [(model, concept) for model in known for concept in SHOWN if concept in known[model]]
-    lines = ["| remover | changed | " + " | ".join(f"{model}, {concept}" for model, concept in places) + " |"]
-    lines.append("| --- | --- |" + " ---: |" * len(places))
+    head = ["| remover | changed | " + " | ".join(f"{model}, {concept}" for model, concept in places) + " |"]
+    head.append("| --- | --- |" + " ---: |" * len(places))
+    left, costs = [], []
     for remover, where in [("none", "none"), *POINTS]:
         found = [_means(known[model][concept], remover, where) for model, concept in places]
-        cells = [f"{each['highest']:.2f}, {each['cost']:+.0%}, {each['documents']:+.0%}" for each in found]
-        if remover == "none":
-            cells = [f"{each['highest']:.2f}" for each in found]
-        lines.append(f"| {SHOWN_REMOVERS.get(remover, remover)} | {where} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        start = f"| {SHOWN_REMOVERS.get(remover, remover)} | {where} |"
+        highest = (f"{each['highest']:.2f}" for each in found)
+        left.append(f"{start} {' | '.join(highest)} |")
+        if remover != "none":
+            rises = (f"{each['cost']:+.0%}, {each['documents']:+.0%}" for each in found)
+            costs.append(f"{start} {' | '.join(rises)} |")
+    summary = "What they cost: the rise of perplexity on SST-2, and on court cases"
+    return "\n".join(
+        [*head, *left, "", "<details>", f"<summary>{summary}</summary>", "", *head, *costs, "", "</details>"]
+    )
 
 
 def _survival_table(known: Mapping[str, Mapping[str, Any]]) -> str:
