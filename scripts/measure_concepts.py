@@ -526,7 +526,7 @@ SHOWN_REMOVERS = {
 
 
 def _removers_table(known: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the highest linear probe of each remover and, folded, the larger of its two rises of perplexity."""
+    """Return the highest linear probe of each remover and, folded, its rises of perplexity on two kinds of text."""
     places = [(model, concept) for model in known for concept in SHOWN if concept in known[model]]
     head = ["| remover | changed | " + " | ".join(f"{model}, {concept}" for model, concept in places) + " |"]
     head.append("| --- | --- |" + " ---: |" * len(places))
