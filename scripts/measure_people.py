@@ -1236,9 +1236,10 @@ def findings(numbers: Record) -> str:
             "Ridge, DensRay and the mean difference agree with people equally well.",
             "If ridge replaces the mean difference, the correlation changes by less than "
             f"{two(apart(numbers, 'ridge'))} on nine scales in ten.",
-            f"If DensRay replaces the mean difference, the change is less than {two(apart(numbers, 'densray-unit'))}. With pair "
-            f"direction, the change is less than {two(apart(numbers, 'pair-direction'))} on nine scales in ten, up or "
-            f"down; its median change is near 0: {pair_gain} in the four spaces.",
+            "If DensRay replaces the mean difference, the change is less than "
+            f"{two(apart(numbers, 'densray-unit'))}. With pair direction, the change is less than "
+            f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, up or down; its median change is near 0: "
+            f"{pair_gain} in the four spaces.",
         ),
         (
             "For short lists the verdict does not predict whether people agree.",
