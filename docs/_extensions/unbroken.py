@@ -1,7 +1,7 @@
 """Keeps together what belongs together in tables, and short code such as the name of an option.
 
-In tables: “0.76 ± 0.01”, “[0.87, 0.98]”, “(0.57 to 0.62)”, “0.60, +2%, +3%” and “≤ 0.05”. Names of tests may break
-after each of their parts.
+In tables: “0.76 ± 0.01”, “[0.87, 0.98]”, “(0.57 to 0.62)”, “0.60, +2%, +3%” and “≤ 0.05”. Names of tests begin a
+line, and may break after each of their parts.
 """
 
 from __future__ import annotations
@@ -32,10 +32,20 @@ def unbroken(text: str) -> str:
 def break_between_parts(code: nodes.literal) -> None:
     """Let a name break after `_`, `::` and `/`."""
     first, *others = _PART.split(code.astext())
-    code.children = []
+    code.clear()
     code += nodes.Text(first)
     for part in others:
         code += [nodes.raw("", "<wbr>", format="html"), nodes.Text(part)]
+
+
+def list_tests(cell: nodes.entry) -> None:
+    """Begin each name in a list of tests on a line of its own, without the commas between them."""
+    for listed in cell.findall(nodes.paragraph):
+        if "::" in listed.astext() and all(
+            isinstance(part, nodes.literal) or part.astext() == ", " for part in listed
+        ):
+            for part in listed.children[1::2]:
+                listed.replace(part, nodes.raw("", "<br>", format="html"))
 
 
 def keep_together(app: Any, document: nodes.document) -> None:
@@ -47,7 +57,8 @@ def keep_together(app: Any, document: nodes.document) -> None:
             code["classes"].append("long")
             if "::" in code.astext():
                 break_between_parts(code)
-    for cell in document.findall(nodes.entry):
+    for cell in list(document.findall(nodes.entry)):
+        list_tests(cell)
         for text in list(cell.findall(nodes.Text)):
             if not isinstance(text.parent, nodes.literal):
                 text.parent.replace(text, nodes.Text(unbroken(str(text))))
