@@ -28,6 +28,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
+    "summaries",
     "unbroken",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
@@ -67,8 +68,8 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "download_all_examples": False,
     "backreferences_dir": None,
-    "thumbnail_size": (800, 560),
-    "within_subsection_order": "ExampleTitleSortKey",
+    "thumbnail_size": (800, 500),
+    "within_subsection_order": "reading_order.ReadingOrder",
     "abort_on_example_error": True,
 }
 

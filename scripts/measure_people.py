@@ -1124,6 +1124,12 @@ def listed(numbers: Record, kind: str, method: str, spaces: Sequence[str] = tupl
     return ", ".join(f"{two(row['median'])} in {name}" for name, row in found if row)
 
 
+def spread_of_medians(numbers: Record, kind: str, method: str) -> str:
+    """Return the lowest and the highest median of one method over the spaces."""
+    found = [row["median"] for space in SPACES if (row := median_row(numbers, space, kind, method))]
+    return f"{two(min(found))} to {two(max(found))}"
+
+
 def predictor_row(numbers: Record, predictor: str) -> Record:
     """Return the row of one predictor."""
     return next(dict(row) for row in numbers["predictors"] if row["predictor"] == predictor)
@@ -1195,55 +1201,82 @@ def findings(numbers: Record) -> str:
     auc, reliable = (predictor_row(numbers, name) for name in ("held-out AUC", "reliability"))
     wide = [row for row in numbers["spread"] if row["from"] == BINS[-2] and row["space"] != "smollm2"]
     narrow = [row for row in numbers["spread"] if row["from"] == 0.0 and row["space"] != "smollm2"]
-    lines = [
-        "- **Axes from seed words agree with people only in part.** On Grand's scales, with three words per end, the "
-        f"median correlation is {listed(numbers, 'grand', 'mean-difference')}. Disagreement among raters does not "
-        f"explain this: for the median scale, the highest correlation to expect is {two(float(np.sqrt(ceiling)))}. "
-        f"Taken one by one, {above}.",
-        "- **On Grand's scales, ten ratings together with the seed words do better than either alone.** On the items "
-        f"that were not rated, the median is {listed(numbers, 'grand', 'ten ratings and seeds')}. With ten ratings "
-        f"alone it is {listed(numbers, 'grand', 'ten ratings')}. The median gain over ten ratings alone is "
-        f"{seed_gain} in the four spaces, in the same order. In {sure} the interval lies above 0. But we chose "
-        "how to combine seeds and ratings in GoogleNews and GloVe 6B, so the results in these two spaces may be too "
-        "good. Seeds that do not fit their scale can do harm. For formality and complexity (two scales), ten ratings "
-        f"with our seeds reach {listed(numbers, 'style', METHODS[6])}. Ten ratings alone reach "
-        f"{listed(numbers, 'style', 'ten ratings')}.",
-        f"- **Hundreds of ratings do better than seed words, and much better where seed words do badly.** On the "
-        f"norms the median with hundreds of ratings is {listed(numbers, 'norms', 'hundreds')}. With seed words it is "
-        f"{listed(numbers, 'norms', 'mean-difference')}. If seeds do well, ratings add little. For the gender of "
-        f"occupations (Garg) the correlation with hundreds of ratings is {listed(numbers, 'garg', 'hundreds')}. With "
-        f"seed words it is {listed(numbers, 'garg', 'mean-difference')}.",
-        "- **Ridge, DensRay and the mean difference agree with people equally well.** If ridge replaces the mean "
-        "difference, the correlation changes by less than "
-        f"{two(apart(numbers, 'ridge'))} on nine scales in ten. If DensRay replaces it, the change is less "
-        f"than {two(apart(numbers, 'densray-unit'))}. With pair direction, the change is less than "
-        f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, up or down; its median change is near 0: "
-        f"{pair_gain} in the four spaces.",
-        "- **For short lists the verdict does not predict whether people agree.** We correlated three statistics of "
-        "the axis with its agreement with people, on the scales of Grand that we had not used for any choice. The rank "
-        f"correlation is {within(reliable['grand'], 'rho')} for the reliability, {within(auc['grand'], 'rho')} for "
-        f"the held-out AUC, and {within(pair['grand'], 'rho')} for PairDir. (PairDir takes the difference vector of "
-        "each pair of seeds, and averages the cosines between these vectors.) Nearly all these lists have three words "
-        f"per end, so these predictors hardly vary. On the {pair['others']['scales']} scales of the other sets, seven "
-        f"of which have longer lists, the rank correlations are {within(reliable['others'], 'rho')}, "
-        f"{within(auc['others'], 'rho')} and {within(pair['others'], 'rho')}: too uncertain to tell.",
-        "- **The spread of the rated items along the axis predicts agreement a little.** In the three spaces other "
-        f"than SmolLM2, its rank correlation with agreement is {within(all_grand, 'rho')} on Grand and "
-        f"{within(all_others, 'rho')} on the other sets. Without the gender scales, it is "
-        f"{within(no_gender, 'rho')} on Grand and {within(others_no_gender, 'rho')} on the other sets. On half of the "
-        f"features of Grand (every second one), it is {within(by_name['Grand, every other feature'], 'rho')}. "
-        f"Where the items spread at least {BINS[-2]:g} times as much along the axis as along an average dimension, the "
-        f"median agreement is "
-        f"{', '.join(two(row['median']) for row in wide)} in the three spaces. Where they spread less than along an "
-        f"average dimension, it is {', '.join(two(row['median']) for row in narrow)}. In SmolLM2 the "
-        f"spread predicts nothing ({within(no_meaning, 'rho')}).",
-        "- **With the token embeddings of SmolLM2, an axis needs many ratings to agree with people.** The median is "
-        f"{two(smol['hundreds'])} with hundreds "
-        f"of ratings on the norms, but {two(smol['ten ratings and seeds'])} with seeds and ten ratings on Grand.",
-    ]  # fmt: skip
-    headlines = [re.match(r"- \*\*.*?\*\*", line).group() for line in lines]  # type: ignore[union-attr]
-    folded = ["<details>", "<summary>The numbers behind each finding</summary>", "", *lines, "", "</details>"]
-    return "\n".join([*headlines, "", *folded])
+    unsure = " and ".join(SPACES[space] for space in SPACES if gains[space] <= 0)
+    found = [
+        (
+            "Axes from seed words agree with people only in part.",
+            f"On Grand's scales, the median correlation is {listed(numbers, 'grand', 'mean-difference')}.",
+            "The lists have three words per end. Disagreement among raters does not explain the low correlations: for "
+            f"the median scale, the highest correlation to expect is {two(float(np.sqrt(ceiling)))}. Taken one by one, "
+            f"{above}.",
+        ),
+        (
+            "On Grand's scales, ten ratings together with the seed words do better than either alone.",
+            f"The median is {listed(numbers, 'grand', 'ten ratings and seeds')}. In {unsure}, the gain over ten "
+            "ratings alone may be chance.",
+            "These medians are for the items that were not rated. With ten ratings alone, the median is "
+            f"{listed(numbers, 'grand', 'ten ratings')}. The median gain over ten ratings alone is {seed_gain} in the "
+            f"four spaces, in the same order. In {sure} the interval lies above 0. But we chose how to combine seeds "
+            "and ratings in GoogleNews and GloVe 6B, so the results in these two spaces may be too good. Seeds that do "
+            "not fit their scale can do harm. For formality and complexity (two scales), ten ratings with our seeds "
+            f"reach {listed(numbers, 'style', METHODS[6])}. Ten ratings alone reach "
+            f"{listed(numbers, 'style', 'ten ratings')}.",
+        ),
+        (
+            "Hundreds of ratings do better than seed words, and much better where seed words do badly.",
+            f"On the norms, the median is {spread_of_medians(numbers, 'norms', 'hundreds')} in the four spaces with "
+            f"hundreds of ratings, and {spread_of_medians(numbers, 'norms', 'mean-difference')} with seed words.",
+            f"By space, the median with hundreds of ratings is {listed(numbers, 'norms', 'hundreds')}. With seed words "
+            f"it is {listed(numbers, 'norms', 'mean-difference')}. If seeds do well, ratings add little. For the "
+            "gender of occupations (Garg) the correlation with hundreds of ratings is "
+            f"{listed(numbers, 'garg', 'hundreds')}. With seed words it is "
+            f"{listed(numbers, 'garg', 'mean-difference')}.",
+        ),
+        (
+            "Ridge, DensRay and the mean difference agree with people equally well.",
+            "If ridge replaces the mean difference, the correlation changes by less than "
+            f"{two(apart(numbers, 'ridge'))} on nine scales in ten.",
+            "If DensRay replaces the mean difference, the change is less than "
+            f"{two(apart(numbers, 'densray-unit'))}. With pair direction, the change is less than "
+            f"{two(apart(numbers, 'pair-direction'))} on nine scales in ten, up or down; its median change is near 0: "
+            f"{pair_gain} in the four spaces.",
+        ),
+        (
+            "For short lists the verdict does not predict whether people agree.",
+            "The rank correlation between the reliability of an axis and its agreement with people is "
+            f"{within(reliable['grand'], 'rho')}.",
+            "This was measured on the scales of Grand that we had not used for any choice. On the same scales, the "
+            f"rank correlation with agreement is {within(auc['grand'], 'rho')} for the held-out AUC and "
+            f"{within(pair['grand'], 'rho')} for PairDir. (PairDir takes the difference vector of each pair of seeds, "
+            "and averages the cosines between these vectors.) Nearly all these lists have three words per end, so "
+            f"these predictors hardly vary. On the {pair['others']['scales']} scales of the other sets, seven of which "
+            "have longer lists, the rank correlations of the three statistics are "
+            f"{within(reliable['others'], 'rho')}, {within(auc['others'], 'rho')} and {within(pair['others'], 'rho')}: "
+            "too uncertain to tell.",
+        ),
+        (
+            "The spread of the rated items along the axis predicts agreement a little.",
+            f"On Grand's scales, the rank correlation is {within(all_grand, 'rho')} in the three spaces other than "
+            "SmolLM2.",
+            f"On the other sets it is {within(all_others, 'rho')}. Without the gender scales, it is "
+            f"{within(no_gender, 'rho')} on Grand and {within(others_no_gender, 'rho')} on the other sets. On half of "
+            f"the features of Grand (every second one), it is {within(by_name['Grand, every other feature'], 'rho')}. "
+            f"Where the items spread at least {BINS[-2]:g} times as much along the axis as along an average dimension, "
+            f"the median agreement is {', '.join(two(row['median']) for row in wide)} in the three spaces. Where they "
+            f"spread less than along an average dimension, it is {', '.join(two(row['median']) for row in narrow)}. In "
+            f"SmolLM2 the spread predicts nothing ({within(no_meaning, 'rho')}).",
+        ),
+        (
+            "With the token embeddings of SmolLM2, an axis needs many ratings to agree with people.",
+            "",
+            f"The median is {two(smol['hundreds'])} with hundreds of ratings on the norms, but "
+            f"{two(smol['ten ratings and seeds'])} with seeds and ten ratings on Grand.",
+        ),
+    ]
+    shown = [f"- **{claim}** {number}" for claim, number, _ in found if number]
+    rest = [f"- **{claim}** {details}" for claim, _, details in found]
+    folded = ["<details>", "<summary>The numbers behind each finding</summary>", "", *rest, "", "</details>"]
+    return "\n".join([*shown, "", *folded])
 
 
 def status(low: float | None, high: float | None) -> str:

@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
 #: The name of each picture of the explorer, the view it shows, its height, and its height on a phone.
 VIEWS = {
-    "axis": ("?words=nurse,wonderful", 1702, 2240),
+    "axis": ("?words=nurse,wonderful", 1160, 1690),
     "vocabulary": ("map?shown=frequent&mark=nurse+engineer&color=us-occupation-shares", 1275, 1030),
     "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1195, 1190),
     "compare": ("compare?source=lexicon&lexicon=gender", 1580, 1480),

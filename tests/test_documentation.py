@@ -151,6 +151,25 @@ def test_every_method_is_on_the_page_of_methods(name: str) -> None:
     assert "{{ methods }}" in (DOCUMENTS / "methods.md").read_text(encoding="utf-8")
 
 
+def test_every_example_has_its_place_in_the_gallery() -> None:
+    order = runpy.run_path(str(DOCUMENTS / "_extensions" / "reading_order.py"))["ReadingOrder"](DOCUMENTS)
+    examples = [path.name for path in (DOCUMENTS / "examples").glob("plot_*.py")]
+    assert sorted(map(order, examples)) == list(range(len(examples)))
+    assert len(examples) == 11  # the page says so
+
+
+def test_a_module_is_described_without_its_name() -> None:
+    shortened = runpy.run_path(str(DOCUMENTS / "_extensions" / "summaries.py"))["without_name"]
+    assert shortened("densray.rows", "Rows: labelled vectors.") == "Labelled vectors."
+    assert shortened("densray.analogy", "Set-based analogies: given pairs.") == "Given pairs."
+    assert shortened("densray.rotations", "The methods: estimators.") == "The methods: estimators."
+
+
+def test_the_name_of_a_test_may_break_after_each_part() -> None:
+    parts = runpy.run_path(str(DOCUMENTS / "_extensions" / "unbroken.py"))["_PART"]
+    assert parts.split("tests/test_a.py::test_b_c") == ["tests/", "test_", "a.py::", "test_", "b_", "c"]
+
+
 def reference() -> list[str]:
     """The modules that the reference documents."""
     text = (DOCUMENTS / "api" / "index.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the README claims is true: its example runs, its commands exist, and so do the proofs of claims."""
+"""What the README claims is true: its example runs, its commands exist, and so do the tests of claims."""
 
 from __future__ import annotations
 
@@ -75,29 +75,29 @@ def test_the_code_of_the_readme_fits_its_column():
 
 
 def claims() -> list[tuple[str, list[str]]]:
-    """Each claim of the page of claims with its proofs."""
+    """Each claim of the page of claims with its tests."""
     page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.*) \| (.*) \|$", page, flags=re.MULTILINE)
-    return [(claim, re.findall(r"`([^`]+)`", proof)) for claim, proof in rows if claim not in ("claim", "---")]
+    return [(claim, re.findall(r"`([^`]+)`", tests)) for claim, tests in rows if claim not in ("claim", "---")]
 
 
-@pytest.mark.parametrize("proof", sorted({proof for _, proofs in claims() for proof in proofs}))
-def test_every_proof_of_a_claim_exists(proof):
-    if proof.startswith("densray "):
-        check_command(proof)
-    elif proof.startswith("make "):
-        target = proof.removeprefix("make ")
+@pytest.mark.parametrize("check", sorted({check for _, checks in claims() for check in checks}))
+def test_every_test_and_command_of_a_claim_exists(check):
+    if check.startswith("densray "):
+        check_command(check)
+    elif check.startswith("make "):
+        target = check.removeprefix("make ")
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    elif proof.startswith("python -m benchmarks "):
-        assert (ROOT / "benchmarks" / f"bench_{proof.split()[-1]}.py").exists()
+    elif check.startswith("python -m benchmarks "):
+        assert (ROOT / "benchmarks" / f"bench_{check.split()[-1]}.py").exists()
     else:
-        path, _, name = proof.partition("::")
+        path, _, name = check.partition("::")
         assert re.search(rf"^ *def {name}\(", (ROOT / path).read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
-def test_every_claim_has_a_proof():
+def test_every_claim_has_a_test_or_a_command():
     assert len(claims()) > 25
-    assert [claim for claim, proofs in claims() if not proofs] == []
+    assert [claim for claim, checks in claims() if not checks] == []
 
 
 def test_the_two_commands_are_targets_of_make():
@@ -132,15 +132,32 @@ def places_of_parts(text: str) -> dict[str, int]:
     return {name: -1 if match is None else match.start() for name, match in found.items()}
 
 
-def first_page() -> str:
-    """The first page of the documentation, with the part of README that it includes."""
-    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    block = re.search(r"^```\{include\} \.\./README\.md\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    options = dict(re.findall(r"^:([\w-]+): *(.*)$", block[1], flags=re.MULTILINE))
-    start, end = options["start-after"], options["end-before"].strip('"')
+def included_part(block: re.Match[str]) -> str:
+    """The part of README that a block of the first page includes."""
+    options = {
+        name: value.strip('"') for name, value in re.findall(r"^:([\w-]+): *(.*)$", block[1], flags=re.MULTILINE)
+    }
+    start, end = options["start-after"], options["end-before"]
     assert README.count(start) == README.count(f"\n{end}\n") == 1
-    included = README[README.index(start) + len(start) : README.index(f"\n{end}\n")]
-    return page.replace(block[0], included)
+    return README[README.index(start) + len(start) : README.index(f"\n{end}\n")]
+
+
+INCLUDED = re.compile(r"^```\{include\} \.\./README\.md\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+
+
+def first_page() -> str:
+    """The first page of the documentation, with the parts of README that it includes."""
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    return INCLUDED.sub(included_part, page)
+
+
+def test_the_first_page_includes_readme_without_gaps():
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    parts = [included_part(block) for block in INCLUDED.finditer(page)]
+    whole = README[README.index("</p>") + len("</p>") : README.index("\n## What to expect\n")]
+    assert len(parts) == 3
+    parts.insert(1, "What we found with it:")  # the first page says it in other words
+    assert "".join("".join(parts).split()) == "".join(whole.split())
 
 
 @pytest.mark.parametrize("page", ["README", "first page"])

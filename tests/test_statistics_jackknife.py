@@ -139,7 +139,7 @@ def test_reliability_on_sentiment_predicts_how_well_new_seeds_agree(method: str)
     ("method", "n", "width"),
     [*(("mean-difference", *size) for size in [(20, 100), (60, 100), (60, 10)]), ("ridge", 60, 10)],
 )
-def test_the_seed_angle_holds_the_average_axis_in_95_of_100_cases(method: str, n: int, width: int) -> None:
+def test_the_seed_angle_holds_the_average_axis_in_91_to_99_of_100_cases(method: str, n: int, width: int) -> None:
     """Simulation of 300 sets of seeds, whose noise is round: on average every method finds the planted axis.
 
     A control: the estimated angle itself holds it in about half of them.
@@ -157,7 +157,7 @@ def test_the_seed_angle_holds_the_average_axis_in_95_of_100_cases(method: str, n
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "strength"), [(20, 1.0), (60, 0.5)])
-def test_the_interval_holds_the_reliability_of_other_seeds_in_95_of_100_cases(n: int, strength: float) -> None:
+def test_the_interval_holds_the_reliability_of_other_seeds_in_at_least_90_of_100_cases(n: int, strength: float) -> None:
     """Simulation of 100 sets of seeds; the truth is the mean correlation of the scores by two of them.
 
     A control: with errors known nine times as well, the interval misses too often.

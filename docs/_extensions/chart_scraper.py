@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import altair
 import vl_convert
+from PIL import Image, ImageChops, ImageOps
 
 from densray.figures._narrow import save_both
 
 #: Charts already shown, by the example they belong to.
 _shown: dict[str, list[Any]] = {}
 #: The size of the panel on a card of the gallery, in which letters would be too small to read.
-_CARD = {"width": 360, "height": 240}
-_OWN_HEIGHT = 300  # a chart that is no higher keeps its height
+_CARD = {"width": 400, "height": 225}
+#: Heights that a chart keeps on a card: parts of some are placed by pixels.
+_OWN_HEIGHTS = range(200, 261)
+_EDGE = 8  # pixels around the plot
 _LETTERLESS = {"labels": False, "ticks": False, "title": None}
 
 
@@ -33,7 +37,7 @@ def save_new_charts(
         ):
             if not seen:
                 card = Path(next(block_vars["image_path_iterator"]))
-                card.write_bytes(vl_convert.vegalite_to_png(_card(value), scale=2))
+                card.write_bytes(card_png(value.to_dict()))
             seen.append(value)
             path = Path(next(block_vars["image_path_iterator"]))
             save_both(value, path)
@@ -43,26 +47,41 @@ def save_new_charts(
     return "".join(shown)
 
 
-def _card(chart: Any) -> dict[str, Any]:
+def card_png(chart: dict[str, Any]) -> bytes:
+    """Return a chart for a card: its plot alone, cut at its edges."""
+    drawn = vl_convert.vegalite_to_png(_card(chart), scale=2)
+    with Image.open(io.BytesIO(drawn)) as picture:
+        plain = picture.convert("RGB")
+    ground = Image.new("RGB", plain.size, "white")
+    left, top, right, bottom = ImageChops.difference(plain, ground).getbbox()
+    edges = left - _EDGE, top - _EDGE, right + _EDGE, bottom + _EDGE
+    stream = io.BytesIO()
+    ImageOps.expand(plain, _EDGE, "white").crop(
+        tuple(edge + _EDGE for edge in edges)
+    ).save(stream, "PNG")
+    return stream.getvalue()
+
+
+def _card(drawn: dict[str, Any]) -> dict[str, Any]:
     """Return the specification of a chart without letters, in the size of a card; of several panels the first."""
-    first = chart
-    for parts in ("hconcat", "vconcat"):
-        panels = getattr(first, parts, altair.Undefined)
-        if panels is not altair.Undefined:
-            first = panels[0]
-    size = dict(_CARD)
-    own = getattr(first, "height", altair.Undefined)
-    if isinstance(own, int | float) and own <= _OWN_HEIGHT:
-        size["height"] = own
-    return _without_letters(first.properties(config=chart.config, **size).to_dict())
+    shared = {
+        name: part for name, part in drawn.items() if name not in ("hconcat", "vconcat")
+    }
+    first, *_ = drawn.get("hconcat", drawn.get("vconcat", [{}]))
+    spec = shared | first
+    own = spec.get("height")
+    size = _CARD | ({"height": own} if own in _OWN_HEIGHTS else {})
+    return _without_letters(spec | size)
 
 
 def _without_letters(drawn: dict[str, Any]) -> dict[str, Any]:
-    """Return a drawing without titles, legends, words beside points, and labels of its axes."""
+    """Return a drawing without titles, legends, words beside points and the lines to them, and labels of its axes."""
     kept = {name: part for name, part in drawn.items() if name != "title"}
     if "layer" in kept:
         kept["layer"] = [
-            _without_letters(layer) for layer in kept["layer"] if _mark(layer) != "text"
+            _without_letters(layer)
+            for layer in kept["layer"]
+            if _mark(layer)["type"] != "text" and "x2Offset" not in _mark(layer)
         ]
     if "encoding" in kept:
         kept["encoding"] = {
@@ -71,10 +90,10 @@ def _without_letters(drawn: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _mark(layer: dict[str, Any]) -> str | None:
-    """Return the kind of mark of a layer."""
+def _mark(layer: dict[str, Any]) -> dict[str, Any]:
+    """Return the mark of a layer with its properties."""
     mark = layer.get("mark")
-    return mark["type"] if isinstance(mark, dict) else mark
+    return mark if isinstance(mark, dict) else {"type": mark}
 
 
 def _plain(channel: str, one: Any) -> Any:

@@ -12,7 +12,7 @@ def method_table() -> str:
     lines = ["| name | class | axis 0 | labels |", "| --- | --- | --- | --- |"]
     for name, method in METHODS.items():
         kind = type(method.make(1)).__name__
-        labels = "classes" if method.classes_only else "classes, scores"
+        labels = "classes" if method.classes_only else "classes,\u00a0scores"
         lines.append(
             f"| `{name}` | {{py:class}}`~densray.rotations.{kind}` | {method.summary} | {labels} |"
         )

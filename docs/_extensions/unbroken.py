@@ -1,6 +1,7 @@
 """Keeps together what belongs together in tables, and short code such as the name of an option.
 
-In tables: “0.76 ± 0.01”, “[0.87, 0.98]”, “(0.57 to 0.62)”, “0.60, +2%, +3%” and “≤ 0.05”.
+In tables: “0.76 ± 0.01”, “[0.87, 0.98]”, “(0.57 to 0.62)”, “0.60, +2%, +3%” and “≤ 0.05”. Names of tests begin a
+line, and may break after each of their parts.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ _WITHIN = re.compile(r"(\[[-+−]?\d[\d.]*,) (?=[-+−]?\d[\d.]*\])")
 _RANGE = re.compile(r"\((\d[\d.]*) to (\d[\d.]*)\)")
 _CHANGES = re.compile(r"(?<=[\d%]), (?=[+−]\d)")
 _SHORT = 26  # letters of code that fit into a line on a phone
+_PART = re.compile(r"(?<=\w/)(?=\w)|(?<=::)(?=\w)|(?<=[a-z\d]_)(?=[a-z\d])")
 _BEFORE = re.compile(r"([≤≥<>]) (?=\d)")
 
 
@@ -27,14 +29,36 @@ def unbroken(text: str) -> str:
     return _BEFORE.sub(rf"\1{_SPACE}", _BETWEEN.sub(rf"{_SPACE}\1{_SPACE}", text))
 
 
+def break_between_parts(code: nodes.literal) -> None:
+    """Let a name break after `_`, `::` and `/`."""
+    first, *others = _PART.split(code.astext())
+    code.clear()
+    code += nodes.Text(first)
+    for part in others:
+        code += [nodes.raw("", "<wbr>", format="html"), nodes.Text(part)]
+
+
+def list_tests(cell: nodes.entry) -> None:
+    """Begin each name in a list of tests on a line of its own, without the commas between them."""
+    for listed in cell.findall(nodes.paragraph):
+        if "::" in listed.astext() and all(
+            isinstance(part, nodes.literal) or part.astext() == ", " for part in listed
+        ):
+            for part in listed.children[1::2]:
+                listed.replace(part, nodes.raw("", "<br>", format="html"))
+
+
 def keep_together(app: Any, document: nodes.document) -> None:
     """Rewrite the texts in cells of tables, except code; mark short code, and code with a long word."""
-    for code in document.findall(nodes.literal):
+    for code in list(document.findall(nodes.literal)):
         if len(code.astext()) <= _SHORT:
             code["classes"].append("short")
         elif max(map(len, code.astext().split())) > _SHORT:
             code["classes"].append("long")
-    for cell in document.findall(nodes.entry):
+            if "::" in code.astext():
+                break_between_parts(code)
+    for cell in list(document.findall(nodes.entry)):
+        list_tests(cell)
         for text in list(cell.findall(nodes.Text)):
             if not isinstance(text.parent, nodes.literal):
                 text.parent.replace(text, nodes.Text(unbroken(str(text))))

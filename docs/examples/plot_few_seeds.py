@@ -1,9 +1,10 @@
 """
-How many words does an axis need?
-=================================
+How many words an axis needs
+============================
 
-Lexicons of 8 to 512 words drawn at random, ten of each size: the mean of Kendall's τ on words they do not hold, and its
-spread.
+Axes from 8 to 512 words drawn at random, and how well they order unseen words.
+
+The chart shows the mean and the spread of Kendall's τ over ten draws of each size.
 """
 
 from densray import figures, load_space

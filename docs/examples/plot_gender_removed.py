@@ -2,7 +2,9 @@
 Gender removed
 ==============
 
-Figure 2 of the paper: occupations by their cosines to *man* and *woman*, before and after the gender axis is removed.
+Occupations by their cosines to *man* and *woman*, before and after the gender axis is removed.
+
+This is figure 2 of Dufter and Schütze (2019).
 """
 
 from densray import DensRay, figures, load_space

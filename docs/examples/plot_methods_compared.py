@@ -2,7 +2,9 @@
 Methods compared on one concept
 ===============================
 
-The same seeds and folds for every method: how far their axes lie apart, and how well each orders unseen words.
+The angles between the axes of six methods, fitted to the same seeds.
+
+The script also prints how well each method orders unseen words, with the same folds for all.
 """
 
 from densray import compare_methods, figures, load_space
@@ -16,6 +18,7 @@ for trial in compared.trials:
     print(f"{trial.method:16} held-out tau {trial.tau:.3f}")
 
 # %%
-# Angles between the axes, in degrees. Methods that order words alike can still point elsewhere.
+# Angles between the axes, in degrees. Two methods can order words alike although their axes point in different
+# directions.
 
 chart = figures.angle_heat_map(compared)

@@ -2,8 +2,9 @@
 Where the vocabulary lies on an axis
 ====================================
 
-Most words have no place on a concept; the seeds lie at its two ends. A score of 0 is not neutral: the odds are even
-elsewhere.
+Most words score near the middle of an axis, and the seeds lie at its two ends.
+
+A score of 0 is not neutral. The dashed line is the score at which both ends are equally probable.
 """
 
 from densray import figures, induce, load_space

@@ -1,8 +1,8 @@
 """
-Which seeds make the axis
-=========================
+Which seeds matter most
+=======================
 
-Every seed is left out in turn, in closed form: how far the axis turns without it says what the axis hangs on.
+Each seed is left out in turn, and the chart shows how far the axis turns without it.
 """
 
 from densray import diagnose, figures, load_space
@@ -12,8 +12,8 @@ diagnosis = diagnose(load_space("googlenews-26k"), load_lexicon("gender"))
 print(diagnosis.verdict.sentence)
 
 # %%
-# Seeds that score on the wrong side when they are left out are worth a look: a word may mean something else in the
-# texts than in your head.
+# Check the seeds that score on the wrong side when they are left out. In the training texts, a word may have another
+# meaning than the one you had in mind.
 
 chart = figures.seed_influence(
     diagnosis, n_seeds=15, measure="the axis turns by (degrees)"

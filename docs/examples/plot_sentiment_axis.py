@@ -2,7 +2,7 @@
 A sentiment axis
 ================
 
-A lexicon of positive and negative words fixes an axis; every word of the vocabulary then has a place on it.
+A lexicon of positive and negative words gives an axis, and every other word gets a score on it.
 """
 
 from densray import DensRay, figures, load_space
@@ -12,8 +12,8 @@ space = load_space("googlenews-26k").normalized()
 train, test = load_lexicon("hu-liu").split(test_size=0.25, random_state=0)
 
 # %%
-# The axis is found on three quarters of the lexicon. Kendall's τ on the other quarter says how well it orders words it
-# has not seen.
+# The axis is fitted on three quarters of the lexicon. Kendall's τ on the other quarter measures how well it orders
+# unseen words.
 
 rows = train.align(space)
 X, y = rows.X, rows.y
@@ -24,7 +24,7 @@ print(
 )
 
 # %%
-# The words at both ends, lexicon words left out: the axis finds words that no one listed.
+# The words at both ends, without those of the lexicon.
 
 scores = rotation.transform(space.vectors)[:, 0]
 listed = set(load_lexicon("hu-liu").words)

@@ -1,8 +1,8 @@
 """
-How many axes a concept has
-===========================
+How many dimensions a concept has
+=================================
 
-The eigenvalues of the pair matrix say what each axis adds to telling the classes apart.
+The eigenvalues of the pair matrix show how much each axis separates the classes.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ X, y = rows.X, rows.y
 rotation = DensRay().fit(X, y)
 
 # %%
-# The lexicon has more negative than positive words. One axis stands out; the others that are positive say along which
-# directions the smaller class varies more than the larger one.
+# The lexicon has more negative than positive words. One axis stands out. The other positive eigenvalues belong to
+# directions along which the smaller class varies more than the larger one.
 
 chart = figures.eigenvalue_spectrum(rotation.eigenvalues_)
 print(
@@ -25,8 +25,8 @@ print(
 )
 
 # %%
-# With as many words of either class the pair matrix has rank one, exactly: its axis is the difference of the class
-# means, and no other axis carries signal.
+# If both classes have the same number of words, the pair matrix has exactly rank one. Its axis is the difference of the
+# class means, and no other axis carries signal.
 
 even = np.concatenate([np.flatnonzero(y == label)[:1300] for label in (1, -1)])
 equal = DensRay().fit(X[even], y[even])

@@ -2,7 +2,7 @@
 Two axes against each other
 ===========================
 
-Two concepts, one rotation: each has an axis of its own, orthogonal to the other, and nothing else of the space is lost.
+One rotation finds an axis for gender and, orthogonal to it, an axis for sentiment.
 """
 
 # %%
@@ -26,7 +26,7 @@ print(
 )
 
 # %%
-# Where the occupations lie: male words are high on the gender axis, as in the lexicon, positive ones high on sentiment.
+# The occupations on both axes: male words score high on gender, as in the lexicon, and positive words on sentiment.
 
 occupations = space.subset(load_word_list("occupations"), missing="drop")
 coordinates = rotation.transform(occupations.vectors)

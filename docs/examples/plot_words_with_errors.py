@@ -2,7 +2,9 @@
 Words on an axis of your own, with error bars
 =============================================
 
-Sports on an axis from poor to rich, after Kozlowski, Taddy and Evans (2019). None of them is on the two lists.
+Ten sports on an axis from poor to rich, with error bars; none of them is on the two lists.
+
+The idea is that of Kozlowski, Taddy and Evans (2019).
 """
 
 from densray import Lexicon, figures, induce, load_space
@@ -34,7 +36,8 @@ lexicon = Lexicon.from_word_lists(rich, poor, name="wealth")
 induced = induce(space, lexicon)
 
 # %%
-# A bar is two standard errors, from the axes without each seed. Where bars overlap widely, say nothing of the order.
+# A bar is two standard errors, estimated by leaving out one seed at a time. If two bars overlap widely, do not
+# interpret their order.
 
 sports = [
     "polo",

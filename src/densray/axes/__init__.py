@@ -1,4 +1,4 @@
-"""Axes: fitted to labelled rows, checked, saved, used to score, and compared.
+"""The directions of concepts: fitted to labelled rows, checked, saved, used to score, and compared.
 
 :class:`Axis` is the object; :func:`fit_axis`, :func:`diagnose` and :func:`induce` are short functions from a space and
 a lexicon to an axis, its diagnosis, or a scored vocabulary. :func:`compare_methods`, :func:`compare_spaces`,
