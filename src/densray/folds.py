@@ -95,7 +95,8 @@ def count_folds(rows: Rows, wanted: int) -> int:
             rare = second if high < low else first
             add = f"Add rows, or leave the label empty if {rare} is not a class." if rows.table else add
         raise TooFewRowsError(
-            f"{len(rows)} rows were found, {sides}; at least two of each are needed to hold some out. {add}"
+            f"{len(rows)} rows were found, {sides}; at least two of each are needed to hold some out.{rows.label_note} "
+            f"{add}"
         )
     return min(wanted, smaller)
 
@@ -128,7 +129,7 @@ def _count_group_folds(rows: Rows, n_folds: int) -> int:
         raise TooFewRowsError(
             f"{len(rows)} rows were found in {n_groups} group{'' if n_groups == 1 else 's'}, {counts[1]} of them with "
             f"a higher label and {counts[0]} with a lower; at least two groups with each are needed to hold groups "
-            "out. Use smaller groups, or add rows."
+            f"out.{rows.label_note} Use smaller groups, or add rows."
         )
     return min(n_folds, *counts)
 
