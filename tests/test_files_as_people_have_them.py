@@ -605,6 +605,15 @@ def test_a_list_of_words_may_be_a_table_of_one_column(text: str, tmp_path: Path)
     assert Lexicon.from_word_lists(tmp_path / "high.csv", ["mies"]).words == ("gut", "nett", "mies")
 
 
+@pytest.mark.filterwarnings("ignore::densray.errors.EncodingDetectedWarning")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_table_of_documents_may_name_its_delimiter(encoding: str, tmp_path: Path) -> None:
+    text = 'sep=;\r\nart;preis;vector\r\n"schön;\r\nneu";3,5;[1.5, 2]\r\ngut;2,5;[2, 3.5]\r\n'
+    (tmp_path / "documents.csv").write_text(text, encoding=encoding, newline="")
+    table = open_table(tmp_path / "documents.csv")
+    assert table.rows("preis").y.tolist() == [3.5, 2.5]
+    assert table.column("art").to_pylist() == ["schön;\r\nneu", "gut"]
+
 
 def test_two_lists_side_by_side_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder / "lists.csv"
@@ -715,6 +724,24 @@ def test_the_items_are_not_taken_from_a_column_that_another_option_names(tmp_pat
     assert Lexicon.read(path, group_column="word").words == ("x", "y")
 
 
+@pytest.mark.parametrize("mark", ["-", "--", "–", "—", ".", "?", "k.A.", "n. a.", "NA", "#NV", ""])
+def test_marks_of_missing_numbers_are_the_same_in_ratings_and_tables(mark: str, tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"Wort;Urteil;vector\ngut;3,5;[1 0]\nmies;{mark};[0 1]\nfad;1,25;[1 1]\n", encoding="utf-8")
+    by_file = Ratings.read(path, rating_column="Urteil")
+    by_table = Ratings.from_table(open_table(path), "Urteil", names="Wort")
+    frame = pl.DataFrame(
+        {"w": ["gut", "mies", "fad"], "r": ["3.5", mark, "1.25"], "v": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]}
+    )
+    by_text = Ratings.from_table(frame, "r", names="w")
+    for ratings in (by_file, by_table, by_text):
+        assert (ratings.items, ratings.values.tolist(), ratings.unrated) == (("gut", "fad"), [3.5, 1.25], ("mies",))
+    assert open_table(path).rows("Urteil").y.tolist() == [3.5, 1.25]
+    path.write_text(f"gut;{mark}\nmies;3,5\nfad;1,25\n", encoding="utf-8")
+    assert Ratings.read(path).unrated == ("gut",)
+    if mark != "-":  # a label by itself
+        assert Lexicon.read(path).dropped.unlabelled == ("gut",)
+
 
 def test_dashes_next_to_plus_signs_are_not_missing_labels(tmp_path: Path) -> None:
     (tmp_path / "words.csv").write_text("gut;+\nmies;–\n", encoding="utf-8")
@@ -733,6 +760,15 @@ def test_raters_may_be_numbered_in_the_first_line(tmp_path: Path) -> None:
     ratings = Ratings.read(tmp_path / "ratings.csv")
     assert (ratings.items, ratings.n_raters) == (("gut", "mies"), 3)
 
+
+def test_a_decimal_comma_between_commas_is_not_called_thousands(tmp_path: Path) -> None:
+    path = tmp_path / "documents.csv"
+    path.write_text('preis,vector\n"3,50","[1 0]"\n"2,50","[0 1]"\n"1,000","[1 1]"\n')
+    with pytest.raises(LabelError, match=r"column 'preis': '3,50' has a decimal comma, .* not between commas"):
+        open_table(path).rows("preis")
+    path.write_text(path.read_text().replace(",50", ",500"))
+    with pytest.raises(LabelError, match=r"'preis' may be decimal numbers or thousands"):
+        open_table(path).rows("preis")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
