@@ -259,7 +259,10 @@ REFUSED: dict[str, tuple[str, dict[str, str]]] = {
         {"seeds.tsv": "good1\t1\nbad1\t-1\ngood1\t-1\n"},
     ),
     "--label-names low,high": ("diagnose space.densray seeds.tsv", {"seeds.tsv": "good1\t1\nbad1\tpoor\n"}),
-    "--header": ("diagnose space.densray seeds.tsv", {"seeds.tsv": "good1\trich\nbad1\tpoor\n"}),
+    "--header": (
+        "diagnose space.densray seeds.tsv",
+        {"seeds.tsv": "good1\trich\ngood2\trich\nbad1\tpoor\nbad2\tpoor\n"},
+    ),
     "--high": ("diagnose space.densray seeds.tsv", {"seeds.tsv": "good1\nbad1\n"}),
     "--group-column 2": (
         "diagnose space.densray seeds.json --group-column 2",

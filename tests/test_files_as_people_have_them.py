@@ -10,15 +10,19 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from densray import Lexicon, WordSpace, load_space
+from densray import Axis, Lexicon, WordSpace, load_space
+from densray._text_files import TextTable
+from densray.axes import evaluate_ratings
 from densray.cli.app import command
 from densray.cli.entry import run
 from densray.errors import (
+    DensRayError,
     EncodingDetectedWarning,
     FormatError,
     HeaderDetectedWarning,
@@ -204,8 +208,21 @@ def test_errors_about_an_excel_file_name_its_sheet_if_there_are_others(tmp_path:
     pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
     rows: list[list[str | float]] = [["siehe", "Blatt", "zwei"]]
     write_workbook(tmp_path / "words.xlsx", rows, other_sheets=("Daten",))
-    with pytest.raises(LexiconError, match="Only the first sheet, 'Words', was read; the file has 2"):
+    note = r"Only the first sheet of words\.xlsx, 'Words', was read; the sheet 'Daten' was not\. .* save their sheet as CSV"
+    with pytest.raises(LexiconError, match=note):
         Lexicon.read(tmp_path / "words.xlsx")
+    write_workbook(tmp_path / "words.xlsx", [["Siehe Blatt", 2], ["Seite", 3]], other_sheets=("Daten",))
+    lexicon, ratings = Lexicon.read(tmp_path / "words.xlsx"), Ratings.read(tmp_path / "words.xlsx")
+    assert re.search(note, lexicon.notes[-1])
+    axis = Axis.fit(Lexicon.from_word_lists(HIGH, LOW).align(german_space()))
+    for use in (
+        lambda: lexicon.align(german_space()),
+        lambda: lexicon.without(["Seite"]).align(german_space()),
+        lambda: ratings.align(german_space()),
+        lambda: evaluate_ratings(german_space(), ratings, axis=axis),
+    ):
+        with pytest.raises(DensRayError, match=f"'Siehe Blatt'.*{note}"):
+            use()
 
 
 def test_lines_of_an_excel_file_are_counted_from_its_first_row(tmp_path: Path) -> None:
@@ -454,6 +471,8 @@ def test_a_comma_between_tabs_that_may_mean_thousands_is_refused(tmp_path) -> No
         (["schön;1.5", "gut;2,5"], r"'2,5' has a decimal comma, and '1.5' in line 2 has a decimal point"),
         (["schön;3", "gut;-"], r"'-' is only a sign, and '3' in line 2 is a score"),
         (["schön;+", "gut;3"], r"'3' is a score, and '\+' in line 2 is only a sign"),
+        (["schön;-1", "gut;-"], r"'-' is only a minus sign, and '-1' in line 2 is a number"),
+        (["schön;−", "gut;−1"], r"'−1' is a number, and '−' in line 2 is only a minus sign"),
     ],
 )
 def test_two_notations_of_numbers_in_one_file_are_refused(lines: list[str], message: str, tmp_path: Path) -> None:
@@ -513,3 +532,283 @@ def test_a_first_line_that_names_the_column_of_words_is_pointed_out(tmp_path: Pa
     path.write_text("words\ngood\ngreat\n", encoding="utf-8")
     with pytest.warns(HeaderDetectedWarning, match="the first line, 'words', counts as a word"):
         assert Lexicon.from_word_lists(path, ["bad", "nasty"]).words[0] == "words"
+
+
+def read_lexicon(path: Path) -> dict[str, float]:
+    return dict(Lexicon.read(path, neutral="keep").items())
+
+
+def read_ratings(path: Path) -> dict[str, float]:
+    found = Ratings.read(path)
+    return dict(zip(found.items, found.values.tolist(), strict=True))
+
+
+READERS: list[Callable[[Path], object]] = [read_lexicon, read_ratings]
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wort;Wert\n;\ngut;1\n;;\nmies;-1\n;\n",
+        ";\nWort;Wert\ngut;1\nmies;-1\n",
+        "gut,1\n , \nmies,-1\n,\n",
+        'gut;1\n"";""\nmies;-1\n',
+        "gut\t1\n\t\nmies\t-1\n",
+        "sep=;\nWort;Wert\ngut;1\nmies;-1\n",
+        '"SEP=;"\ngut;1\nmies;-1\n',
+        "sep=,\ngut,1\nmies,-1\n",
+        "sep=|\r\nWort|Wert\r\ngut|1\r\n|\r\nmies|-1\r\n",
+        "sep=;;\ngut;1\nmies;-1\n",
+    ],
+)
+def test_empty_rows_and_a_line_that_names_the_delimiter_are_no_entries(
+    text: str, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "words.csv"
+    for encoding in ("utf-8", "utf-8-sig"):
+        path.write_text(text, encoding=encoding, newline="")
+        assert read(path) == {"gut": 1.0, "mies": -1.0}
+    ratings = Ratings.read(path)
+    assert ratings.unrated == ()
+
+
+def test_empty_rows_of_an_excel_sheet_are_no_entries(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+    write_workbook(tmp_path / "words.xlsx", [["Wort", "Wert"], ["gut", 1], ["", ""], ["mies", -1], [" ", ""], []])
+    assert all(read(tmp_path / "words.xlsx") == {"gut": 1.0, "mies": -1.0} for read in READERS)
+
+
+def test_rows_without_word_and_label_in_a_frame_are_no_entries() -> None:
+    frame = pl.DataFrame({"word": ["gut", None, "", "mies", "fad"], "label": [1, None, None, -1, None]})
+    assert Lexicon.from_frame(frame).dropped.unlabelled == ("fad",)
+
+
+def test_lines_keep_their_numbers_below_the_line_that_names_the_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("sep=;\ngut;1\n;\nmies;x1\n")
+    with pytest.raises(LexiconError, match="line 4: label 'x1'"):
+        Lexicon.read(tmp_path / "words.csv")
+    (tmp_path / "words.csv").write_text("sep=;\n")
+    with pytest.raises(LexiconError, match="the file is empty"):
+        Lexicon.read(tmp_path / "words.csv")
+    (tmp_path / "words.csv").write_text(";\n;\n")
+    for read in (*READERS, lambda path: Lexicon.from_word_lists(path, ["mies"])):
+        with pytest.raises(LexiconError, match="all cells are empty"):
+            read(tmp_path / "words.csv")
+
+
+@pytest.mark.parametrize(
+    "text", ["sep=;\ngut\nnett\n", "sep=;\ngut;\nnett;\n", "sep=;\ngut;nett\n", "gut;\nnett;\n", '"gut"\n"nett"\n']
+)
+def test_a_list_of_words_may_be_a_table_of_one_column(text: str, tmp_path: Path) -> None:
+    (tmp_path / "high.csv").write_text(text)
+    assert Lexicon.from_word_lists(tmp_path / "high.csv", ["mies"]).words == ("gut", "nett", "mies")
+
+
+@pytest.mark.filterwarnings("ignore::densray.errors.EncodingDetectedWarning")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_table_of_documents_may_name_its_delimiter(encoding: str, tmp_path: Path) -> None:
+    text = 'sep=;\r\nart;preis;vector\r\n"schön;\r\nneu";3,5;[1.5, 2]\r\ngut;2,5;[2, 3.5]\r\n'
+    (tmp_path / "documents.csv").write_text(text, encoding=encoding, newline="")
+    table = open_table(tmp_path / "documents.csv")
+    assert table.rows("preis").y.tolist() == [3.5, 2.5]
+    assert table.column("art").to_pylist() == ["schön;\r\nneu", "gut"]
+
+
+def test_two_lists_side_by_side_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "lists.csv"
+    message = "words and no labels.* two lists side by side. Put each list in a file of its own, and "
+    for first in ("positiv;negativ", "positive;negative", "gut;mies", "Liste A;Liste B"):
+        for options in ({}, {"header": True}):
+            path.write_text(f"{first}\nhappy;very sad\nnice;nasty\ngood;\n")
+            with pytest.raises(LexiconError, match=rf"{message}read them with Lexicon\.from_word_lists\(high, low\)"):
+                Lexicon.read(path, **options)
+    assert run(["diagnose", str(folder / "space.densray"), str(path)]) == 2
+    assert re.search(f"{message}give them as --high and --low", capsys.readouterr().err)
+
+
+def test_names_of_labels_are_not_taken_for_a_second_list(tmp_path: Path) -> None:
+    path = tmp_path / "words.csv"
+    path.write_text(
+        "Wort;Seite\n" + "".join(f"{word};{'links' if word in HIGH else 'rechts'}\n" for word in WORDS[:16])
+    )
+    with pytest.raises(LexiconError, match=r"line 2: label 'links' is not a number.*label_names"):
+        Lexicon.read(path)
+    path.write_text("Wort;Wert\ngut;1\nmies;-1\nfad;nein\n")
+    with pytest.raises(LexiconError, match=r"line 4: label 'nein' is not a number"):
+        Lexicon.read(path)
+
+
+@pytest.mark.parametrize("name", ["words.csv", "alone.csv", "words.xlsx"])
+def test_a_title_above_the_names_of_the_columns_is_pointed_out(name: str, tmp_path: Path) -> None:
+    rows: list[list[str | float]] = [["Meine Liste, 2024"], ["Wort", "Wert"], ["gut", 1], ["mies", -1]]
+    path = tmp_path / name
+    if name == "words.xlsx":
+        pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+        write_workbook(path, rows)
+    else:
+        text = "\n".join(";".join(map(str, row)) for row in rows)
+        path.write_text(text if name == "alone.csv" else text.replace("2024", "2024;"))
+    for options in ({}, {"word_column": "Wort"}, {"header": True}):
+        with pytest.raises(LexiconError, match=r"line 1: 'Meine Liste, 2024' seems to be a title.* Delete the row"):
+            Lexicon.read(path, **options)
+    with pytest.raises(LexiconError, match="line 1: 'Meine Liste, 2024' seems to be a title"):
+        Ratings.read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("gut;\nnett;1\nmies;-1\n", {}),
+        ("gut;\nnett;positive\nmies;-1\n", {}),
+        ("gut;\nnett;hoch\nmies;tief\n", {"label_names": ("tief", "hoch")}),
+        ("gut;\nnett;k.A.\nmies;-1\n", {"delimiter": ";"}),
+    ],
+)
+def test_a_first_word_without_label_is_no_title(text: str, options: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text(text)
+    assert "gut" in Lexicon.read(tmp_path / "words.csv", **options).dropped.unlabelled
+
+
+def test_errors_about_too_few_words_count_the_words_without_label(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "merged.csv"
+    for labelled, message in (
+        ({"schön": 1, "böse": -1}, "1 of the higher label and 1 of the lower.* 14 words have no label"),
+        ({"schön": 1}, "All 1 lexicon words are in the space.* 15 words have no label"),
+        ({}, "'merged' has no labelled word. 16 words have no label"),
+    ):
+        path.write_text("word;label\n" + "".join(f"{word};{labelled.get(word, '')}\n" for word in WORDS[:16]))
+        assert run(["diagnose", str(folder / "space.densray"), str(path)]) == 2
+        assert re.search(f"{message}. Fill in their cells: of merged cells, only the first", capsys.readouterr().err)
+
+
+def test_a_third_class_is_named(tmp_path: Path) -> None:
+    path, rows = tmp_path / "words.csv", "gut;links\nmies;rechts\nfad;mitte\nnett;links\nlieb;rechts\nfroh;mitte\n"
+    path.write_text(f"Wort;Seite\n{rows}")
+    with pytest.raises(LexiconError, match=r"line 4: label 'mitte' is neither 'links' nor 'rechts'.* two classes"):
+        Lexicon.read(path, label_names=("links", "rechts"))
+    with pytest.raises(LexiconError, match=r"the labels are 'links', 'mitte', 'rechts'. A word list takes two classes"):
+        Lexicon.read(path)
+    (tmp_path / "words.json").write_text(json.dumps({"gut": "links", "fad": "mitte"}))
+    with pytest.raises(LexiconError, match="'fad': label 'mitte' is neither 'links' nor 'rechts'"):
+        Lexicon.read(tmp_path / "words.json", label_names=("links", "rechts"))
+
+
+@pytest.mark.parametrize("text", ["happy 5,3\nsad 2,1\n", "happy 5,3\nvery sad 2\n", "happy 5,3 4,2\nsad 2,1 1,7\n"])
+@pytest.mark.parametrize("read", READERS)
+def test_decimal_commas_between_spaces_are_not_taken_for_delimiters(
+    text: str, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text(text)
+    with pytest.raises(LexiconError, match=r"line 1: 'happy 5,3.*' may be 'happy.* Separate the columns by semicolons"):
+        read(path)
+    path.write_text("Bild,Wert\nBild 1,4\nBild 2,5\n")
+    assert read_ratings(path) == {"Bild 1": 4.0, "Bild 2": 5.0}
+    path.write_text("Bild 1,4\nGesicht,5\n")
+    assert read(path) == {"Bild 1": 4.0, "Gesicht": 5.0}
+
+
+def test_the_items_are_not_taken_from_a_column_that_another_option_names(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("VP;Wort;Urteil;SE\nVP1;gut;3;1\nVP1;mies;1;1\nVP2;gut;5;1\nVP2;mies;2;1\n")
+    ratings = Ratings.read(path, rater_column="VP", rating_column="Urteil")
+    assert (ratings.items, ratings.values.tolist(), ratings.n_raters) == (("gut", "mies"), [4.0, 1.5], 2)
+    path.write_text("word;class;Wort;Urteil\na;x;gut;3\nb;y;mies;1\n")
+    assert Ratings.read(path, rater_column="word", item_column="Wort").items == ("gut", "mies")
+    path.write_text("word;class;score\ngut;x;3\nmies;y;1\n")
+    assert Lexicon.read(path, group_column="class").groups == {"gut": "x", "mies": "y"}
+    path.write_text("term;word;score\nx;gut;3\ny;mies;1\n")
+    assert Lexicon.read(path, group_column="word").words == ("x", "y")
+
+
+@pytest.mark.parametrize("mark", ["-", "--", "–", "—", ".", "?", "k.A.", "n. a.", "NA", "#NV", ""])
+def test_marks_of_missing_numbers_are_the_same_in_ratings_and_tables(mark: str, tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(f"Wort;Urteil;vector\ngut;3,5;[1 0]\nmies;{mark};[0 1]\nfad;1,25;[1 1]\n", encoding="utf-8")
+    by_file = Ratings.read(path, rating_column="Urteil")
+    by_table = Ratings.from_table(open_table(path), "Urteil", names="Wort")
+    frame = pl.DataFrame(
+        {"w": ["gut", "mies", "fad"], "r": ["3.5", mark, "1.25"], "v": [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]}
+    )
+    by_text = Ratings.from_table(frame, "r", names="w")
+    for ratings in (by_file, by_table, by_text):
+        assert (ratings.items, ratings.values.tolist(), ratings.unrated) == (("gut", "fad"), [3.5, 1.25], ("mies",))
+    assert open_table(path).rows("Urteil").y.tolist() == [3.5, 1.25]
+    path.write_text(f"gut;{mark}\nmies;3,5\nfad;1,25\n", encoding="utf-8")
+    assert Ratings.read(path).unrated == ("gut",)
+    if mark != "-":  # a label by itself
+        assert Lexicon.read(path).dropped.unlabelled == ("gut",)
+
+
+def test_dashes_next_to_plus_signs_are_not_missing_labels(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("gut;+\nmies;–\n", encoding="utf-8")
+    with pytest.raises(LexiconError, match="line 2: label '–' is not a number"):
+        Lexicon.read(tmp_path / "words.csv")
+
+
+def test_a_rating_without_item_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ratings.csv").write_text("gut;3\nmies;1\n;2\n")
+    with pytest.raises(LexiconError, match=r"line 3: ';2' has no item. Add one, or delete the line"):
+        Ratings.read(tmp_path / "ratings.csv")
+
+
+def test_raters_may_be_numbered_in_the_first_line(tmp_path: Path) -> None:
+    (tmp_path / "ratings.csv").write_text("Wort;1;2;3\ngut;5;4;3\nmies;1;1;1\n")
+    ratings = Ratings.read(tmp_path / "ratings.csv")
+    assert (ratings.items, ratings.n_raters) == (("gut", "mies"), 3)
+
+
+def test_a_decimal_comma_between_commas_is_not_called_thousands(tmp_path: Path) -> None:
+    path = tmp_path / "documents.csv"
+    path.write_text('preis,vector\n"3,50","[1 0]"\n"2,50","[0 1]"\n"1,000","[1 1]"\n')
+    with pytest.raises(LabelError, match=r"column 'preis': '3,50' has a decimal comma, .* not between commas"):
+        open_table(path).rows("preis")
+    path.write_text(path.read_text().replace(",50", ",500"))
+    with pytest.raises(LabelError, match=r"'preis' may be decimal numbers or thousands"):
+        open_table(path).rows("preis")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_may_end_in_any_usual_way_also_in_one_file(end: str, tmp_path: Path) -> None:
+    (tmp_path / "words.tsv").write_text(f"gut\t1{end}nett\t1{end}mies\t-1\n", newline="")
+    assert (
+        read_lexicon(tmp_path / "words.tsv")
+        == read_ratings(tmp_path / "words.tsv")
+        == {"gut": 1, "nett": 1, "mies": -1}
+    )
+
+
+def test_the_decimal_comma_of_one_rater_holds_for_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.tsv"
+    path.write_text("item\tr1\tr2\ngut\t1,500\t2,5\nmies\t3,500\t1,5\n")
+    assert Ratings.read(path).raters.tolist() == [[1.5, 2.5], [3.5, 1.5]]
+    path.write_text("item\tr1\tr2\ngut\t1,500\t2\nmies\t3,500\t1\n")
+    with pytest.raises(LexiconError, match=r"line 2: '1,500' may be a decimal number or thousands"):
+        Ratings.read(path)
+
+
+def test_a_first_item_without_rating_is_no_header(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    for first, unrated in (("gut;", ("gut",)), ("gut;k.A.", ("gut",)), ("word;", ()), (";rating", ())):
+        path.write_text(f"{first}\nmies;1\nfad;2\n")
+        assert (Ratings.read(path).items, Ratings.read(path).unrated) == (("mies", "fad"), unrated)
+
+
+def test_empty_columns_at_the_end_of_a_word_list_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("Begriff;Urteil;;\ngut;1;;\nmies;-1\nnett;1;;\n")
+    with pytest.warns(HeaderDetectedWarning):
+        assert read_lexicon(tmp_path / "words.csv") == {"gut": 1.0, "mies": -1.0, "nett": 1.0}
+
+
+def test_a_delimiter_between_quotes_is_part_of_the_word(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text('"süß; herb",1\n"well, well",-1\n', encoding="utf-8")
+    assert read_lexicon(tmp_path / "words.csv") == {"süß; herb": 1.0, "well, well": -1.0}
+
+
+def test_a_table_of_texts_may_name_its_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text('sep=;\ntext;label\n"good; bad";1\n;\nnice;2\n', encoding="utf-8")
+    table = TextTable(tmp_path / "texts.csv", "text", error=LexiconError)
+    assert (table.columns, table.lines) == ({"text": ["good; bad", "nice"], "label": ["1", "2"]}, [3, 5])

@@ -259,7 +259,9 @@ def is_missing(value: object) -> bool:
 
 
 #: Texts that mark a missing value; #NV is what Excel writes in German, k.A. stands for "keine Angabe" (no answer).
-_MISSING_TEXTS = ("", "na", "n/a", "n.a.", "n. a.", "k.a.", "k. a.", "nan", "null", "#n/a", "#nv")
+MISSING_TEXTS = ("", "na", "n/a", "n.a.", "n. a.", "k.a.", "k. a.", "nan", "null", "#n/a", "#nv")
+#: Signs that mark a missing number. Among texts they may be labels.
+MISSING_SIGNS = ("-", "--", "---", "–", "—", ".", "?")
 
 
 def is_no_label(label: object) -> bool:
@@ -268,7 +270,16 @@ def is_no_label(label: object) -> bool:
     >>> [is_no_label(label) for label in (" ", "NA", "k.A.", float("nan"), None, "0", "unknown")]
     [True, True, True, True, True, False, False]
     """
-    return label.strip().lower() in _MISSING_TEXTS if isinstance(label, str) else is_missing(label)
+    return label.strip().lower() in MISSING_TEXTS if isinstance(label, str) else is_missing(label)
+
+
+def is_no_number(text: str) -> bool:
+    """Return whether a text in a column of numbers marks a missing one: as a label, or by a dash, ``.`` or ``?``.
+
+    >>> [is_no_number(text) for text in ("", "k.A.", "-", "?", "0", "-1")]
+    [True, True, True, True, False, False]
+    """
+    return is_no_label(text) or text.strip() in MISSING_SIGNS
 
 
 def category(cell: Any) -> Any:

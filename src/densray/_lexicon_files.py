@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from densray._arrays import is_missing, is_no_label
+from densray._arrays import MISSING_SIGNS, is_missing, is_no_label
 from densray._notation import (
     DECIMAL_COMMAS,
     Numeral,
@@ -21,8 +21,8 @@ from densray._notation import (
     explain_number,
     uses_decimal_commas,
 )
-from densray._text_files import FilePath, JsonObject, Line, TextFile, delimiter_of, unquoted
-from densray.errors import Advice, Argument, HeaderDetectedWarning, LexiconError, name_some, shorten, suggest
+from densray._text_files import FilePath, JsonObject, Line, TextFile, unquoted
+from densray.errors import Advice, Argument, HeaderDetectedWarning, LexiconError, Part, name_some, shorten, suggest
 
 _NAMED = {
     "positive": 1.0,
@@ -34,6 +34,16 @@ _NAMED = {
     "neutral": 0.0,
     "neu": 0.0,
 }
+
+#: Advice about a file whose words have no labels.
+_TWO_LISTS = Advice(
+    " Put each list in a file of its own, and give them as ",
+    Argument("high", ...),
+    " and ",
+    Argument("low", ...),
+    ".",
+    python=" Put each list in a file of its own, and read them with Lexicon.from_word_lists(high, low).",
+)
 
 #: The end of a message about a label that is not a number.
 _LABELS_NEEDED = (
@@ -237,7 +247,8 @@ def groups_of(groups: Mapping[str, Any] | Sequence[Any], words: Sequence[str], n
     return found
 
 
-_WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
+#: Usual names of the column of words.
+WORD_NAMES = ("word", "words", "term", "token", "lemma", "entry", "mot", "wort", "palabra", "slovo")
 
 
 def parse_field(text: str, delimiter: str | None, names: tuple[str, str] | None = None) -> float | None:
@@ -262,23 +273,28 @@ def parse_rating(text: str, delimiter: str | None = None) -> float | None:
 
 
 _POINT, _COMMA, _SIGN, _SCORE = "has a decimal point", "has a decimal comma", "is only a sign", "is a score"
+_MINUS, _MINUS_ONE = "is only a minus sign", "is a number"
 _NOTATIONS = {
     _POINT: re.compile(r"[+−-]?\d*\.\d+(e[+-]?\d+)?", re.IGNORECASE),
     _COMMA: re.compile(r"[+−-]?\d*,\d+"),
     _SIGN: re.compile(r"[+−-]"),
+    _MINUS: re.compile(r"[−-]"),
+    _MINUS_ONE: re.compile(r"[−-]1([.,]0*)?"),
 }
 _CONTRADICTIONS = {
     _POINT: (_COMMA, "Use one decimal mark in the whole file."),
     _COMMA: (_POINT, "Use one decimal mark in the whole file."),
     _SIGN: (_SCORE, "Leave the field empty if there is no score, or write 1 or -1."),
     _SCORE: (_SIGN, "Where there is only a sign, leave the field empty if there is no score, or write 1 or -1."),
+    _MINUS: (_MINUS_ONE, "Leave the field empty if there is no label, or write -1."),
+    _MINUS_ONE: (_MINUS, "Where there is only a minus sign, leave the field empty if there is no label, or write -1."),
 }
 
 
 class Notation:
     """The notation of the numbers in one file. Two notations that contradict each other are an error.
 
-    Next to 2,5 the number 1.770 may be 1770. Next to 3.2 a minus sign may mark a missing answer.
+    Next to 2,5 the number 1.770 may be 1770. Next to 3.2 and -1 a minus sign may mark a missing answer.
     """
 
     def __init__(self, file: TextFile) -> None:
@@ -308,6 +324,12 @@ _ROW_NUMBERS = ("", "id", "ids", "idx", "index", "key", "nr", "no", "number", "r
 _LABEL_NAMES = ("label", "score", "polarity", "valence", "rating", "value", "sentiment", "class", "conc.m")
 
 
+#: A text with letters and without digits.
+_WORDS = re.compile(r"\D*[^\W\d_]\D*")
+#: A table has words and labels.
+_FEWEST_COLUMNS = 2
+#: Two lists side by side repeat few words: at most this many labels per different one. Names of labels repeat.
+_SHARE_OF_NAMES = 4 / 3
 #: A column given by its position has fewer digits than this; longer ones are names.
 _LONGEST_PLACE = 10
 
@@ -344,18 +366,25 @@ class LexiconTable:
         self._notation = Notation(file)
         self._header = header
         self._label_names = label_names
-        self._lines = list(file.lines())
+        self._delimiter, self._lines = file.table_lines(delimiter)
+        file.refuse_title(self._lines, delimiter, self._is_value)
         first = self._lines[0]
         self._split_all = False
-        self._delimiter = delimiter_of(first.text) if delimiter is None else (None if delimiter == " " else delimiter)
         self._decimals = self._delimiter
+        self._labels: list[str] = []
         names = file.split(first, self._delimiter)
+        while len(names) > _FEWEST_COLUMNS and not names[-1] and not self._reach(len(names)):
+            names.pop()  # a spreadsheet may write empty columns
         self._width = len(names)
         self._names: list[str] | None = names if (_is_header(names) if header is None else header) else None
         if self._names is not None:
             self._lines = self._lines[1:]
             if not self._lines:
                 raise file.problem("there is only a header. At least one entry is needed after it.", line=first.number)
+
+    def _reach(self, width: int) -> bool:
+        """Return whether a line has a text in the last of so many columns, or after it."""
+        return any(any(self._file.split(line, self._delimiter)[width - 1 :]) for line in self._lines)
 
     def entries(
         self,
@@ -368,9 +397,9 @@ class LexiconTable:
         Words without a label (an empty field, NA) are collected in `unlabelled`, groups in `groups`.
         """
         self._split_all = any(column is not None for column in (word_column, label_column, group_column))
-        word_at, label_at = self._columns(word_column, label_column)
+        word_at, label_at = self._columns(word_column, label_column, group_column)
         group_at = None if group_column is None else self._place(group_column, ())
-        labels = [self._label(line, label_at) for line in self._lines]
+        labels = self._labels = [self._label(line, label_at) for line in self._lines]
         self._decimals = decimal_delimiter(labels, self._delimiter)
         begins_with_names = self._begins_with_names(label_at)
         if begins_with_names:
@@ -385,7 +414,7 @@ class LexiconTable:
                     f"A word and its label are needed.",
                     line=line.number,
                 )
-            if is_no_label(fields[label_at]) and fields[word_at]:
+            if self._is_no_label(fields[label_at]) and fields[word_at]:
                 self.unlabelled.append(fields[word_at])
             else:
                 entry = self._entry(fields[word_at], fields[label_at], line)
@@ -427,11 +456,11 @@ class LexiconTable:
         if self._header is not None or self._names is not None or len(self._lines) < 2:
             return False
         first, *others = (self._label(line, label_at) for line in self._lines[: 2 if self._split_all else None])
-        if is_no_label(first) or self._number(first) is not None:
+        if self._is_no_label(first) or self._number(first) is not None:
             return False
         if self._split_all:
             return self._number(others[0]) is not None
-        numbers = [label for label in others if not is_no_label(label)]
+        numbers = [label for label in others if not self._is_no_label(label)]
         return (
             len(numbers) > 1
             and len(first) > 1
@@ -455,6 +484,43 @@ class LexiconTable:
             stacklevel=2,
         )
 
+    def _explain(self, label: str, line: Line) -> tuple[Part | Advice, ...]:
+        """Return what is wrong with a label that is not a number: the file has two lists, other classes, or a typo."""
+        hint = Advice(" If this line names the columns, say ", Argument("header", True), ".")
+        hints = (hint,) if line == self._lines[0] and self._header is None else ()
+        if self._label_names is not None:
+            return (*explain_class(label, self._label_names), *hints)
+        labels = [each for each in self._labels if not self._is_no_label(each)]
+        others = set(labels[1:])
+        are_words = others and all(_WORDS.fullmatch(each) and self._number(each) is None for each in others)
+        named = self._names is not None and _is_header(self._names)
+        is_list = not named and self._width == 2 and not any(letter.isdigit() for letter in labels[0])
+        if are_words and is_list and len(labels) - 1 <= _SHARE_OF_NAMES * len(others):
+            return (
+                f"the second column has words and no labels ({name_some(labels, most=3)}). The file seems to hold two "
+                "lists side by side.",
+                _TWO_LISTS,
+                Advice(" If they are names of labels, use ", Argument("label_names", ("low", "high")), "."),
+            )
+        if are_words and len(others) > 2:
+            return (
+                f"label {shorten(label)} is not a number, and the labels are {name_some(sorted(others))}. A word list "
+                "takes two classes, or scores. Leave the other labels empty.",
+                Advice(" Name the two classes with ", Argument("label_names", ("low", "high")), "."),
+            )
+        return (f"label {shorten(label)}", *_LABELS_NEEDED, *hints)
+
+    def _is_value(self, cell: str) -> bool:
+        """Return whether a cell can be data that are not a word: a number, the name of a label, or a missing one."""
+        number = parse_field(cell, ";", self._label_names)
+        return number is not None or bool(explain_number(cell)) or is_no_label(cell) or cell in MISSING_SIGNS
+
+    def _is_no_label(self, label: str) -> bool:
+        """Return whether a label is missing. A minus sign is a label, and so are other dashes next to a plus sign."""
+        if is_no_label(label):
+            return True
+        return label in MISSING_SIGNS and label not in _NAMED and "+" not in self._labels
+
     def _number(self, label: str) -> float | None:
         return parse_field(label, self._decimals, self._label_names)
 
@@ -463,9 +529,7 @@ class LexiconTable:
         if number is None and (problem := explain_number(label)):
             raise self._file.problem(f"label {problem}", line=line.number)
         if number is None:
-            hint = Advice(" If this line names the columns, say ", Argument("header", True), ".")
-            hints = (hint,) if line.number == 1 and self._header is None else ()
-            raise self._file.problem(f"label {shorten(label)}", *_LABELS_NEEDED, *hints, line=line.number)
+            raise self._file.problem(*self._explain(label, line), line=line.number)
         self._notation.check(label, number, line)
         if not word:
             raise self._file.problem(f"{shorten(line.text)} has no word before its label.", line=line.number)
@@ -484,17 +548,20 @@ class LexiconTable:
                     "Quote fields that contain the delimiter, or use a decimal point.",
                     line=line.number,
                 )
-            return fields
+            return fields if self._delimiter is None else fields[: self._width]
         text = line.text.strip()
         fields = text.rsplit(None, 1) if label_last else text.split(None, 1)
         return [unquoted(field) for field in fields]
 
-    def _columns(self, word_column: str | int | None, label_column: str | int | None) -> tuple[int, int]:
+    def _columns(
+        self, word_column: str | int | None, label_column: str | int | None, group_column: str | int | None
+    ) -> tuple[int, int]:
         """Return the positions of words and labels, as named by the caller or detected from the first entry."""
         first = self._lines[0]
         fields = self._fields(first, label_last=True)
-        word_at = self._place(word_column, _WORD_NAMES)
-        label_at = self._place(label_column, _LABEL_NAMES)
+        named = [self._place(column, ()) for column in (word_column, label_column, group_column)]
+        word_at = self._place(word_column, WORD_NAMES, taken=named)
+        label_at = self._place(label_column, _LABEL_NAMES, taken=named)
         if len(fields) == 2 and (word_at is None) != (label_at is None):
             self._refuse_row_numbers(word_at, label_at)
         if word_at is None and label_at is None and len(fields) == 2:
@@ -505,13 +572,14 @@ class LexiconTable:
             return word_at, label_at if label_at is not None else 1 - word_at
         if len(fields) == 1:
             raise self._file.problem(
-                f"{shorten(first.text)} has a word and no label.",
+                f"{shorten(first.text)} has a word and no label. Give a label after each word.",
                 Advice(
-                    " Give a label after each word, or two lists of words without labels: ",
+                    " Or give two lists of words without labels: ",
                     Argument("high", ...),
                     ", ",
                     Argument("low", ...),
                     ".",
+                    python=" Or read two lists of words without labels with Lexicon.from_word_lists(high, low).",
                 ),
                 line=first.number,
             )
@@ -543,8 +611,10 @@ class LexiconTable:
             Advice(" Or say which it is: ", Argument("word_column", ...), ", ", Argument("label_column", ...), "."),
         )
 
-    def _place(self, column: str | int | None, usual: tuple[str, ...]) -> int | None:
-        """Return the position of a column that was named, or that has one of its usual names."""
+    def _place(
+        self, column: str | int | None, usual: tuple[str, ...], *, taken: Collection[int | None] = ()
+    ) -> int | None:
+        """Return the position of a column that was named, or of another than those `taken` that has a usual name."""
         names = self._names or []
         if isinstance(column, str) and column not in names and column.isdecimal() and len(column) < _LONGEST_PLACE:
             column = int(column)
@@ -553,24 +623,32 @@ class LexiconTable:
                 raise self._file.problem(f"column {column}: columns are numbered from 0.")
             return column
         if column is None:
-            lowered = [name.lower() for name in names]
-            return next((lowered.index(name) for name in usual if name in lowered), None)
+            places = {name.lower(): place for place, name in reversed([*enumerate(names)]) if place not in taken}
+            return next((places[name] for name in usual if name in places), None)
         if column not in names:
             known = f"the columns are {name_some(names, most=12)}" if names else "the file has no header"
             raise self._file.problem(f"there is no column '{column}': {known}.")
         return names.index(column)
 
 
+def explain_class(label: object, names: tuple[str, str]) -> tuple[Part | Advice, ...]:
+    """Return what is wrong with a label that is neither of the two names, and what to do."""
+    return (
+        f"label {shorten(label)} is neither '{names[0]}' nor '{names[1]}', and not a number. A word list takes two "
+        "classes, or scores. Correct the label, leave it empty, or leave these words out.",
+    )
+
+
 def _is_header(names: list[str]) -> bool:
     """Return whether a line is a header: both of the usual names, or one of them and no label."""
     lowered = {name.lower() for name in names}
-    named = [bool(lowered & set(usual)) for usual in (_WORD_NAMES, _LABEL_NAMES)]
+    named = [bool(lowered & set(usual)) for usual in (WORD_NAMES, _LABEL_NAMES)]
     return all(named) or (any(named) and all(parse_label(name) is None for name in names))
 
 
 class LexiconFile(NamedTuple):
-    """The (word, label) entries of a file, its words without a label, the stem of its name, groups of words, and notes
-    on how the file was read.
+    """The (word, label) entries of a file, its words without a label, the stem of its name, groups of words, notes
+    on how the file was read, and a note on sheets of a workbook that were not.
     """
 
     entries: list[tuple[str, float]]
@@ -578,6 +656,7 @@ class LexiconFile(NamedTuple):
     stem: str
     groups: dict[str, str] | None = None
     notes: tuple[str, ...] = ()
+    sheet_note: str = ""
 
 
 def read_entries(
@@ -610,8 +689,8 @@ def read_entries(
     table = LexiconTable(file, delimiter=delimiter, header=header, label_names=label_names)
     entries = list(table.entries(*columns))
     groups = None if group_column is None else table.groups
-    notes = tuple(filter(None, [file.note, table.header_note]))
-    return LexiconFile(entries, tuple(table.unlabelled), file.path.stem, groups, notes)
+    notes = tuple(filter(None, [file.note, table.header_note, file.sheet_note]))
+    return LexiconFile(entries, tuple(table.unlabelled), file.path.stem, groups, notes, file.sheet_note)
 
 
 def column_names(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
@@ -619,8 +698,8 @@ def column_names(path: FilePath, *, encoding: str = "utf-8") -> list[str]:
     file = TextFile(path, encoding=encoding, error=LexiconError)
     if file.is_json:
         return []
-    first = next(file.lines())
-    return file.split(first, delimiter_of(first.text))
+    delimiter, lines = file.table_lines()
+    return file.split(lines[0], delimiter)
 
 
 def _json_entries(file: TextFile) -> Iterator[tuple[object, object]]:
@@ -650,6 +729,8 @@ def _json_entry(file: TextFile, word: object, label: object, names: tuple[str, s
     if not isinstance(word, str) or not word.strip():
         raise file.problem(f"{shorten(word)} (label {shorten(label)}) is not a word.")
     number = None if isinstance(label, bool) else parse_label(label, names)
+    if number is None and names is not None:
+        raise file.problem(f"'{word}': ", *explain_class(label, names))
     if number is None:
         raise file.problem(f"'{word}': label {shorten(label)}", *_LABELS_NEEDED)
     return word, number

@@ -1,4 +1,4 @@
-"""How numbers are written as text: decimal marks, and marks that may separate thousands.
+"""How the numbers and fields of a file are written: decimal marks, marks that may separate thousands, delimiters.
 
 A point or a comma with one to three digits before it (the first not 0) and exactly three after it is either a decimal
 mark or a mark for thousands. The other numbers of the column and the file decide, or the column is refused.
@@ -26,6 +26,20 @@ DECIMAL_COMMAS = {
 }
 _GROUPED_COMMA = re.compile(r"[+−-]?[1-9]\d{0,2},\d{3}")
 _THOUSANDS = re.compile(r"[+−-]?\d{1,3}(([.,'’ ])\d{3}(\2\d{3})*[.,]\d+|([.,'’ ])\d{3}(\4\d{3})+|['’ ]\d{3})")
+
+
+#: A first line that names the delimiter for Excel, such as sep=; with the delimiters of the other columns.
+_NAMED_DELIMITER = re.compile(r'"?sep=(?P<mark>[^\w\s"]|\t)"?[;,\t]*', re.IGNORECASE)
+
+
+def named_delimiter(first_line: str) -> str | None:
+    """Return the delimiter that the first line of a file names for Excel; None if the line is data.
+
+    >>> named_delimiter("sep=;"), named_delimiter('"sep=,"'), named_delimiter("word;label")
+    (';', ',', None)
+    """
+    match = _NAMED_DELIMITER.fullmatch(first_line.strip(" \r\n"))
+    return None if match is None else match["mark"]
 
 
 class Numeral(str):
@@ -85,6 +99,15 @@ def decimal_delimiter(fields: Iterable[str], delimiter: str | None) -> str | Non
     return ";" if delimiter == "\t" and any(comma.fullmatch(field.strip()) for field in fields) else delimiter
 
 
+def has_clear_comma(text: str) -> bool:
+    """Return whether a text is a number with a comma that cannot separate thousands.
+
+    >>> has_clear_comma("3,50"), has_clear_comma("3,500"), has_clear_comma("3.50")
+    (True, False, False)
+    """
+    return DECIMAL_COMMAS["\t"].fullmatch(text.strip()) is not None
+
+
 def explain_number(text: str) -> str:
     """Return what is wrong with a number with a comma or marks for thousands, and what to write; empty for other texts.
 
@@ -97,7 +120,10 @@ def explain_number(text: str) -> str:
     if _GROUPED_COMMA.fullmatch(text):
         return f"{shorten(text)} may be a decimal number or thousands. Write a decimal point, or no mark for thousands."
     if re.fullmatch(r"[+−-]?\d*,\d+", text):
-        return f"{shorten(text)} has a decimal comma, which is read between semicolons or tabs. Write a decimal point."
+        return (
+            f"{shorten(text)} has a decimal comma, which is read between semicolons or tabs, not between commas or "
+            "spaces. Write a decimal point."
+        )
     if _THOUSANDS.fullmatch(text):
         return f"{shorten(text)} has marks for thousands. Write numbers without them, with a decimal point."
     return ""

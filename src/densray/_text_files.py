@@ -7,14 +7,15 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from densray._encodings import UTF16_MARKS, encoding_of
 from densray._files import WORKBOOK, foreign_kind, unreadable_kind
-from densray._notation import Numeral
+from densray._notation import Numeral, named_delimiter
 from densray.errors import (
     Advice,
     Argument,
@@ -37,6 +38,13 @@ FilePath = str | PathLike[str]
 _COLUMN_NAMES = {"item", "items", "term", "terms", "token", "tokens", "word", "words", "wort", "wörter", "mot", "mots"}
 
 _LARGEST_BYTES = 1 << 30
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+#: Characters of a row without content, apart from its delimiter.
+_EMPTY_CELLS = ' \t;,"'
+#: A number between spaces, perhaps with a decimal comma.
+_SPACED_NUMBER = re.compile(r"[+−-]?\d+(,\d+)?")
+#: Number of lines that are looked at for values below a title.
+_TITLE_LINES = 22
 #: What stands between two items of a JSON list.
 _BETWEEN_ITEMS = re.compile(r"[\s,]*")
 
@@ -66,6 +74,8 @@ class TextFile:
     ----------
     note : str
         The message of that warning; empty if the encoding was not detected.
+    delimiter : str or None
+        The delimiter that the first line names for Excel (``sep=;``). That line is left out of `text`.
     """
 
     def __init__(self, path: FilePath, *, encoding: str, error: type[DensRayError]) -> None:
@@ -74,6 +84,10 @@ class TextFile:
         self._error = error
         self._sheet: Sheet | None = None
         self.text = self._decode(self._bytes(), encoding)
+        first = re.split(r"[\r\n]", self.text, maxsplit=1)[0]
+        self.delimiter = named_delimiter(first)
+        if self.delimiter is not None:
+            self.text = self.text.removeprefix(first)  # the line stays, so that lines keep their numbers
         if not self.text.strip():
             raise self.problem("the file is empty. One entry per line is needed.")
 
@@ -161,17 +175,78 @@ class TextFile:
         """Return the error with this message, prefixed by the file and the line."""
         name = self.path.name or str(self.path)  # the root of a disk has no name
         where = f"{name}, line {line}" if line else name
+        return self._error(f"{where}: ", *message, f" {self.sheet_note}" if self.sheet_note else "")
+
+    @property
+    def sheet_note(self) -> str:
+        """A note on the sheets of a workbook that were not read; empty for other files."""
         sheets = [] if self._sheet is None else self._sheet.names
-        others = f" Only the first sheet, '{sheets[0]}', was read; the file has {len(sheets)}." if sheets[1:] else ""
-        return self._error(f"{where}: ", *message, others)
+        if not sheets[1:]:
+            return ""
+        others = f"the sheet {name_some(sheets[1:])} was" if len(sheets) == 2 else f"{name_some(sheets[1:])} were"
+        return (
+            f"Only the first sheet of {self.path.name}, '{sheets[0]}', was read; {others} not. If the data are there, "
+            "move them to the first sheet, or save their sheet as CSV."
+        )
 
     def lines(self, *, comment: str | None = None) -> Iterator[Line]:
         """Yield the lines that are neither blank nor begin with `comment`."""
-        end = "\n" if "\n" in self.text else "\r"
-        for number, text in enumerate(self.text.split(end), start=1):
-            line = text.removesuffix("\r")
+        for number, line in enumerate(_LINE_ENDS.split(self.text), start=1):
             if line.strip() and not (comment and line.startswith(comment)):
                 yield Line(number, line)
+
+    def table_lines(self, delimiter: str | None = None) -> tuple[str | None, list[Line]]:
+        """Return the delimiter of a table and its lines, without rows whose cells are all empty.
+
+        The delimiter is the given one, or else the one that the file names, or that of the first row.
+        """
+        lines = list(self.lines())
+        given = delimiter or self.delimiter
+        first = next((line for line in lines if line.text.strip(_EMPTY_CELLS)), lines[0])
+        mark = delimiter_of(first.text) if given is None or ("\t" in first.text and self._sheet is not None) else given
+        mark = None if mark == " " else mark
+        kept = [line for line in lines if line.text.strip(_EMPTY_CELLS + (mark or "")) or any(self.split(line, mark))]
+        if not kept:
+            raise self.problem("all cells are empty. One entry per line is needed.")
+        if mark == "," and given is None:
+            self._refuse_commas_between_spaces(kept)
+        return mark, kept
+
+    def _refuse_commas_between_spaces(self, lines: list[Line]) -> None:
+        """Refuse lines such as "happy 5,3", where the comma may be a decimal mark between columns of spaces."""
+        if all(map(_may_be_spaced, lines)):
+            line = next(line for line in lines if "," in line.text)
+            (word, number), (head, tail) = line.text.rsplit(None, 1), line.text.rsplit(",", 1)
+            raise self.problem(
+                f"{shorten(line.text)} may be {shorten(word)} and {number}, or {shorten(head)} and {tail}. "
+                "Separate the columns by semicolons or tabs.",
+                line=line.number,
+            )
+
+    def refuse_title(self, lines: list[Line], delimiter: str | None, is_value: Callable[[str], bool]) -> None:
+        """Refuse a table with a title above the names of its columns.
+
+        A title is one filled cell above a line of several texts that are no values, with values below. `delimiter` is
+        None if it is not given; that of a title may differ.
+        """
+        if len(lines) < 3:
+            return
+        mark = delimiter or self.delimiter or delimiter_of(lines[1].text)
+        if mark in (None, " "):
+            return
+        try:
+            rows = [[cell for cell in split_fields(line.text, mark) if cell] for line in lines[:_TITLE_LINES]]
+        except csv.Error:  # another delimiter
+            return
+        title, names, *others = rows
+        if len(title) != 1 or len(names) < 2 or any(map(is_value, [*title, *names])):
+            return
+        if any(map(is_value, chain.from_iterable(others))):
+            raise self.problem(
+                f"{shorten(title[0])} seems to be a title, and line {lines[1].number} ({name_some(names)}) to name "
+                "the columns. Delete the row of the title.",
+                line=lines[0].number,
+            )
 
     def split(self, line: Line, delimiter: str | None) -> list[str]:
         """Return the fields of a line; an unclosed quote is an error. Numbers of an Excel file are `Numeral`."""
@@ -251,7 +326,7 @@ class TextTable:
             values = self._json_lines() if ending == ".jsonl" else self._json_items()
             rows = [self._cells(number, value, only) for number, value in values]
         elif ending in (".csv", ".tsv"):
-            rows = self._fields("," if ending == ".csv" else "\t")
+            rows = self._fields(self.file.delimiter or ("," if ending == ".csv" else "\t"))
         else:
             whole = self.file.text.rstrip().splitlines()
             self.lines, rows = list(range(1, len(whole) + 1)), [{only: text} for text in whole]
@@ -301,11 +376,12 @@ class TextTable:
         }
 
     def _fields(self, delimiter: str) -> list[dict[str, str]]:
-        quoted: dict[str, Any] = {"quoting": csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE}
+        quoted: dict[str, Any] = {"quoting": csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL}
         reader = csv.reader(io.StringIO(self.file.text, newline=""), delimiter=delimiter, **quoted)
-        names, rows, before = [unquoted(name) for name in next(reader)], [], reader.line_num
+        names, rows = [unquoted(name) for name in next(filter(None, reader))], []
+        before = reader.line_num
         for raw in reader:
-            fields = raw if delimiter == "," else [unquoted(field) for field in raw]
+            fields = [unquoted(field) for field in raw] if delimiter == "\t" else raw
             if any(fields):
                 if len(fields) != len(names):
                     raise self.file.problem(
@@ -348,6 +424,17 @@ class JsonObject(list[tuple[str, object]]):
     """The members of a JSON object, repeated names included."""
 
 
+def _may_be_spaced(line: Line) -> bool:
+    """Return whether a line ends in a number between spaces, and has commas only inside such numbers.
+
+    >>> [_may_be_spaced(Line(1, text)) for text in ("very sad 2,5", "New York,1", "a 1, 2")]
+    [True, False, False]
+    """
+    others = line.text.split()[1:]
+    numbers = [part for part in others if _SPACED_NUMBER.fullmatch(part)]
+    return others[-1:] == numbers[-1:] != [] and line.text.count(",") == sum("," in part for part in numbers)
+
+
 def encoding_note(path: FilePath, *, encoding: str = "utf-8") -> str:
     """Return a note on the encoding of a text file if it is detected; empty if the file has the given encoding."""
     return TextFile(path, encoding=encoding, error=LexiconError).note
@@ -359,9 +446,17 @@ def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, 
         return list(source)
     file = TextFile(source, encoding=encoding, error=LexiconError)
     words = file.words(comment=comment)
+    if file.delimiter is not None or all(word.endswith(";") for word in words):  # columns, of which one is filled
+        words = [word.strip(f"{file.delimiter or ';'} \t") for word in words]
+        words = [word for word in words if word]
+        if not words:
+            raise file.problem("all cells are empty. One word per line is needed.")
+    if all(map(_QUOTED.fullmatch, words)):
+        words = [unquoted(word).strip() for word in words]
     if len(words) == 1:
         return split_words(words[0])
-    several = next((word for word in words if word.count(";") > 1 or "\t" in word), None)
+    mark = file.delimiter or ";;"
+    several = next((word for word in words if word.count(";") > 1 or "\t" in word or mark in word), None)
     if several is not None:
         raise file.problem(
             f"{shorten(several)} looks like several words. Put each word on its own line, or all words in one line."
@@ -409,8 +504,16 @@ def split_words(text: str) -> list[str]:
 
 
 def delimiter_of(text: str) -> str | None:
-    """Return the delimiter of the fields of a line: a tab, else a semicolon, else a comma; None for white space."""
-    return next((mark for mark in ("\t", ";", ",") if mark in text), None)
+    """Return the delimiter of the fields of a line: a tab, else a semicolon, else a comma; None for white space.
+
+    Marks between quotes count only if there are no others.
+
+    >>> delimiter_of('"well; well",1'), delimiter_of("good 1"), delimiter_of('"good;1"')
+    (',', None, ';')
+    """
+    if "\t" in text:  # where quotes may be words
+        return "\t"
+    return next((mark for part in (_QUOTES.sub("", text), text) for mark in (";", ",") if mark in part), None)
 
 
 def split_fields(text: str, delimiter: str | None) -> list[str]:
@@ -431,6 +534,7 @@ def split_fields(text: str, delimiter: str | None) -> list[str]:
     return [field.strip() for field in fields]
 
 
+_QUOTES = re.compile(r'"(?:[^"]|"")*"')
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 

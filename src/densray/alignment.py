@@ -27,10 +27,12 @@ def align_words(
     minimum: int,
     groups: Sequence[str | None] | None = None,
     conflicts: Conflicts = "drop",
+    note: str = "",
 ) -> Rows:
     """Return the words that are in the space with vectors and labels; see `Lexicon.align`.
 
-    Spellings of one word of the space whose labels differ conflict, like repeated words; see `Lexicon`.
+    Spellings of one word of the space whose labels differ conflict, like repeated words; see `Lexicon`. The error about
+    too few words ends with the `note` on the source of the words.
     """
     space = as_space(space)
     searched = space if limit is None else space.limit(limit)
@@ -51,7 +53,7 @@ def align_words(
     missing = tuple(word for word, location in zip(words, locations, strict=True) if location < 0)
     if len(chosen) < max(minimum, 1):
         named = conflict if conflicts == "drop" else ()
-        raise LexiconError(*_too_few(len(words), missing, space, minimum=minimum, limit=limit, conflict=named))
+        raise LexiconError(*_too_few(len(words), missing, space, minimum=minimum, limit=limit, conflict=named), note)
     chosen_places = {*chosen.tolist(), *np.flatnonzero(left_out).tolist()}
     in_other_case = chosen[changes[chosen] >= _OTHER_CASE]
     return Rows(

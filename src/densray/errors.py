@@ -102,16 +102,25 @@ class Advice:
     The explorer leaves it out if one of the arguments has no control. It begins with the space that separates it
     from the sentence before.
 
+    Parameters
+    ----------
+    *parts : str or Argument
+    python : str, optional
+        The sentence for Python, where another function is the way out and not an argument.
+
     >>> print("3 of 40 words are in the space.", Advice(" Use ", Argument("any_case", True), "."), sep="")
     3 of 40 words are in the space. Use any_case=True.
+    >>> print(Advice(" Give them as ", Argument("high", ...), ".", python=" Use Lexicon.from_word_lists."))
+     Use Lexicon.from_word_lists.
     """
 
-    def __init__(self, *parts: Part) -> None:
+    def __init__(self, *parts: Part, python: str = "") -> None:
         self.parts = parts
+        self._python = python
 
     def __str__(self) -> str:
         """Return the sentence, with arguments as Python writes them."""
-        return "".join(map(str, self.parts))
+        return self._python or "".join(map(str, self.parts))
 
 
 #: A part of a message.

@@ -88,7 +88,8 @@ def count_folds(rows: Rows, wanted: int) -> int:
     if min(low, high) < 2:
         sides, add = _describe_sides(rows, low, high, "Add rows")
         raise TooFewRowsError(
-            f"{len(rows)} rows were found, {sides}; at least two of each are needed to hold some out. {add}."
+            f"{len(rows)} rows were found, {sides}; at least two of each are needed to hold some out.{rows.label_note} "
+            f"{add}."
         )
     return min(wanted, low, high)
 
@@ -131,7 +132,7 @@ def _count_group_folds(rows: Rows, n_folds: int) -> int:
         sides, add = _describe_sides(rows, low, high, "Use smaller groups, or add rows")
         raise TooFewRowsError(
             f"{len(rows)} rows were found in {n_groups} group{'' if n_groups == 1 else 's'}: {sides}; at least two "
-            f"groups with each are needed to hold groups out. {add}."
+            f"groups with each are needed to hold groups out.{rows.label_note} {add}."
         )
     return min(n_folds, low, high)
 

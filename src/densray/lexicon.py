@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import is_no_label
+from densray._arrays import is_missing, is_no_label
 from densray._lexicon_files import (
     Conflicts,
     Dropped,
@@ -26,7 +26,7 @@ from densray.alignment import align_words
 from densray.errors import Advice, Argument, LexiconError, name_some
 from densray.folds import draw_test_words
 from densray.groups import check_named_groups, number_groups, propose_groups
-from densray.rows import Rows, sides_of, warn_of_missing_codes
+from densray.rows import Rows, note_unlabelled, sides_of, warn_of_missing_codes
 from densray.space import WordSpace, as_space
 from densray.spelling import spelling_key
 
@@ -104,6 +104,7 @@ class Lexicon:
         self._conflicts = conflicts
         self._groups = None if groups is None else groups_of(groups, self._words, name)
         self._pairs: tuple[tuple[str, str], ...] = ()
+        self._sheet_note = ""
 
     @classmethod
     def read(
@@ -158,9 +159,13 @@ class Lexicon:
             encoding=encoding,
             label_names=label_names,
         )
+        if not file.entries:
+            note = note_unlabelled(len(file.unlabelled), "words")
+            raise LexiconError(f"'{name or file.stem}' has no labelled word.{note} {file.sheet_note}".rstrip())
         found = cls(file.entries, name=name or file.stem, conflicts=conflicts, neutral=neutral, groups=file.groups)
         found.dropped = replace(found.dropped, unlabelled=file.unlabelled)
         found.notes = file.notes
+        found._sheet_note = file.sheet_note
         return found
 
     @classmethod
@@ -234,7 +239,8 @@ class Lexicon:
         if group_column is not None:
             named = zip(frame[word_column], frame[group_column], strict=True)
             options["groups"] = {word: group for word, group in named if not is_no_label(group)}
-        entries = list(zip(frame[word_column], frame[label_column], strict=True))
+        rows = zip(frame[word_column], frame[label_column], strict=True)
+        entries = [(word, label) for word, label in rows if not (_is_empty(word) and is_no_label(label))]
         found = cls([entry for entry in entries if not is_no_label(entry[1])], **options)
         unlabelled = tuple(str(word) for word, label in entries if is_no_label(label))
         found.dropped = replace(found.dropped, unlabelled=unlabelled)
@@ -428,6 +434,7 @@ class Lexicon:
             minimum=minimum,
             groups=named,
             conflicts=self._conflicts,
+            note=note_unlabelled(len(self.dropped.unlabelled), "words") + (self._sheet_note and f" {self._sheet_note}"),
         )
         earlier = self.dropped.by_reason()
         now = {reason: (*earlier.get(reason, ()), *words) for reason, words in found.dropped.items()}
@@ -457,6 +464,7 @@ class Lexicon:
         entries = zip(words, labels.tolist(), strict=True)
         found = Lexicon(entries, name=self.name, conflicts=self._conflicts, neutral="keep")
         found._pairs = self._pairs
+        found._sheet_note = self._sheet_note
         if self._groups is not None:
             found._groups = {word: self._groups[word] for word in words if word in self._groups}
         return found
@@ -475,6 +483,11 @@ class Lexicon:
         tail = f"; dropped {', '.join(lost)}" if lost else ""
         tail = tail if self._groups is None else f"; {len(set(self._groups.values()))} groups{tail}"
         return f"Lexicon '{self.name}': {len(self)} words, {labels}{tail}"
+
+
+def _is_empty(word: object) -> bool:
+    """Return whether the cell of a word has no text."""
+    return is_missing(word) or (isinstance(word, str) and not word.strip())
 
 
 #: Words to hold out together: a mapping, one group per word, or groups that the library proposes.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from densray._arrays import category, is_no_label
+from densray._arrays import category, is_no_number
 from densray._conversions import columns_beside_dimensions
-from densray._lexicon_files import Notation, parse_rating
+from densray._lexicon_files import WORD_NAMES, Notation, parse_rating
 from densray._notation import decimal_delimiter, doubtful_number, explain_doubt, explain_number, uses_decimal_commas
-from densray._text_files import Line, TextFile, delimiter_of
+from densray._text_files import Line, TextFile
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LabelError, LexiconError, name_some, shorten
 from densray.rows import Rows, warn_of_missing_codes
@@ -29,6 +29,7 @@ __all__ = ["RatingColumns", "Ratings", "reliability_with_gaps", "split_half_reli
 Vector = NDArray[np.float64]
 
 _ITEM_NAMES = ("item", "word", "term", "row", "name", "text", "phrase", "occupation", "")
+_NAMES_OF_ITEMS = {*_ITEM_NAMES, *WORD_NAMES} - {"name", ""}
 _RATING_NAMES = ("rating", "mean", "score", "value", "label")
 #: Number of random splits of the raters for the split-half reliability.
 N_SPLITS = 200
@@ -84,6 +85,8 @@ class Ratings:
         Items that were given more than once; their ratings were averaged.
     unrated : tuple of str
         Items without any rating, left out.
+    sheet_note : str
+        A note on the sheets of a workbook that were not read; empty for other sources.
 
     Examples
     --------
@@ -99,6 +102,7 @@ class Ratings:
     name: str = "ratings"
     repeated: tuple[str, ...] = ()
     unrated: tuple[str, ...] = ()
+    sheet_note: str = ""
 
     def __repr__(self) -> str:
         known = "" if self.raters is None else f" by {self.raters.shape[1]:,} raters"
@@ -164,7 +168,7 @@ class Ratings:
             raters=None if single else merged,
             name=name,
             repeated=tuple(item for item, places in members.items() if len(places) > 1),
-            unrated=tuple(item for item, yes in zip(members, rated.tolist(), strict=True) if not yes),
+            unrated=tuple(item for item, yes in zip(members, rated.tolist(), strict=True) if item and not yes),
         )
 
     @classmethod
@@ -199,9 +203,10 @@ class Ratings:
             Default: the name of the file.
         """
         table = _Table(TextFile(path, encoding=encoding, error=LexiconError))
-        item_at = table.item_place(item_column)
         errors_at = None if error_column is None else table.place(error_column)
         by_line = None if rater_column is None else table.place(rater_column)
+        chosen = () if rating_column is None else table.rating_places(rating_column, other_places=())
+        item_at = table.item_place(item_column, taken=(errors_at, by_line, *chosen))
         rating_at = table.rating_places(rating_column, other_places=(item_at, errors_at, by_line))
         if len(rating_at) > 1 and (errors_at is not None or by_line is not None):
             raise table.file.problem("several columns of ratings are one rater each; name one of them, or no others.")
@@ -209,12 +214,15 @@ class Ratings:
             raise table.file.problem(
                 "single ratings by named raters give standard errors of their own; name no others."
             )
-        items, values = table.column(item_at), np.column_stack([table.numbers(place) for place in rating_at])
+        values = np.column_stack([table.numbers(place) for place in rating_at])
+        items = table.items(item_at)
         set_name = name or table.file.path.stem
         if by_line is not None:
-            return cls.of(*_by_rater(items, table.column(by_line), values[:, 0]), name=set_name)
-        errors = None if errors_at is None else table.numbers(errors_at)
-        return cls.of(items, values if len(rating_at) > 1 else values[:, 0], errors=errors, name=set_name)
+            found = cls.of(*_by_rater(items, table.column(by_line), values[:, 0]), name=set_name)
+        else:
+            errors = None if errors_at is None else table.numbers(errors_at)
+            found = cls.of(items, values if len(rating_at) > 1 else values[:, 0], errors=errors, name=set_name)
+        return replace(found, sheet_note=table.file.sheet_note)
 
     @classmethod
     def from_table(
@@ -282,6 +290,7 @@ class Ratings:
             errors=None if self.errors is None else self.errors[places],
             raters=None if self.raters is None else self.raters[places],
             name=self.name,
+            sheet_note=self.sheet_note,
         )
 
     def align(self, space: WordSpace, *, any_case: bool | None = None) -> Rows:
@@ -289,7 +298,16 @@ class Ratings:
 
         Spellings of one word of the space are averaged, like repeated items.
         """
-        rows = align_words(self.items, self.values, space, any_case=any_case, limit=None, minimum=2, conflicts="mean")
+        rows = align_words(
+            self.items,
+            self.values,
+            space,
+            any_case=any_case,
+            limit=None,
+            minimum=2,
+            conflicts="mean",
+            note=self.sheet_note and f" {self.sheet_note}",
+        )
         return rows if rows.concept == self.name else _rename(rows, self.name)
 
     def reliability(self, *, n_splits: int = N_SPLITS, random_state: int = 0) -> float | None:
@@ -325,7 +343,7 @@ def _table_numbers(table: VectorTable, name: str) -> Vector:
         row = texts.index(doubtful) + 1
         raise LabelError(f"{table.name}, row {row:,}, column '{name}': {explain_doubt(doubtful)}")
     for row, value in enumerate(cells, start=1):
-        if value is None or (isinstance(value, str) and is_no_label(value)):
+        if value is None or (isinstance(value, str) and is_no_number(value)):
             values.append(np.nan)
             continue
         number = parse_rating(value) if isinstance(value, str) else _as_float(value)
@@ -488,8 +506,6 @@ def _by_rater(items: Sequence[str], raters: Sequence[str], values: Vector) -> tu
 
 
 def _rename(rows: Rows, name: str) -> Rows:
-    from dataclasses import replace
-
     return replace(rows, concept=name)
 
 
@@ -499,27 +515,27 @@ class _Table:
     def __init__(self, file: TextFile) -> None:
         self.file = file
         self._notation = Notation(file)
-        lines = list(file.lines())
-        self._delimiter = delimiter_of(lines[0].text)
+        self._delimiter, lines = file.table_lines()
+        file.refuse_title(lines, None, _is_value)
         rows = [file.split(line, self._delimiter) for line in lines]
         width = len(rows[0])
         for line, row in zip(lines, rows, strict=True):
-            if len(row) > width:
+            if any(row[width:]):
                 raise file.problem(
                     f"{shorten(line.text)} has {len(row)} fields; the first line has {width}.", line=line.number
                 )
+            row[width:] = []
             row.extend([""] * (width - len(row)))  # an item without a rating
         if width < 2:
             raise file.problem(f"{shorten(lines[0].text)} has an item but no rating.", line=lines[0].number)
         self.names: list[str] | None = None
-        if all(
-            parse_rating(name, self._delimiter) is None and not explain_number(name) for name in rows[0]
-        ):  # a line with ratings contains a number
+        if _is_header(rows[0]):
             self.names, lines, rows = rows[0], lines[1:], rows[1:]
             if not rows:
                 raise file.problem("there is only a line of column names. Add items below it.")
         self._lines: list[Line] = lines
         self._columns = list(zip(*rows, strict=True))
+        self._decimals = decimal_delimiter((cell for row in rows for cell in row), self._delimiter)
 
     def column(self, place: int) -> list[str]:
         return list(self._columns[place])
@@ -537,13 +553,28 @@ class _Table:
         )
         raise self.file.problem(f"there is no column '{column}': {available}.")
 
-    def item_place(self, column: str | int | None) -> int:
+    def items(self, place: int) -> list[str]:
+        """Return the items of a column, each with a text."""
+        items = self.column(place)
+        if "" in items:
+            line = self._lines[items.index("")]
+            raise self.file.problem(f"{shorten(line.text)} has no item. Add one, or delete the line.", line=line.number)
+        return items
+
+    def item_place(self, column: str | int | None, *, taken: Collection[int | None] = ()) -> int:
+        """Return the position of the items: the given column, or one with a usual name or text among those not taken.
+
+        The index that pandas writes has no name and is the first column.
+        """
         if column is not None:
             return self.place(column)
-        lowered = [name.lower() for name in self.names or []]
-        usual = next((lowered.index(name) for name in _ITEM_NAMES if name in lowered), None)
-        text = (place for place, fields in enumerate(self._columns) if not _is_numeric(fields, self._delimiter))
-        return next(text, 0) if usual is None else usual
+        free = [place for place in range(self.width) if place not in taken] or [0]
+        lowered = {name.lower(): place for place, name in reversed([*enumerate(self.names or [])]) if place in free}
+        if lowered.get("", 0):
+            del lowered[""]
+        usual = next((lowered[name] for name in _ITEM_NAMES if name in lowered), None)
+        text = (place for place in free if not _is_numeric(self._columns[place], self._decimals))
+        return next(text, free[0]) if usual is None else usual
 
     @property
     def width(self) -> int:
@@ -566,7 +597,7 @@ class _Table:
         return [
             place
             for place in range(self.width)
-            if place not in other_places and _is_numeric(self._columns[place], self._delimiter)
+            if place not in other_places and _is_numeric(self._columns[place], self._decimals)
         ]
 
     def rating_places(
@@ -591,9 +622,8 @@ class _Table:
     def numbers(self, place: int) -> Vector:
         """Return the numbers of a column, NaN if a field is empty; any other text is an error with its line."""
         texts, values = self._columns[place], []
-        decimals = decimal_delimiter(texts, self._delimiter)
         for text, line in zip(texts, self._lines, strict=True):
-            number = np.nan if is_no_label(text) else parse_rating(text, decimals)
+            number = np.nan if is_no_number(text) else parse_rating(text, self._decimals)
             if number is None and (problem := explain_number(text)):
                 raise self.file.problem(problem, line=line.number)
             if number is None:
@@ -614,6 +644,27 @@ class _Table:
         return numbers
 
 
+def _is_header(cells: Sequence[str]) -> bool:
+    """Return whether a line names the columns: it has no rating, or names the items and numbers the raters.
+
+    >>> _is_header(["Begriff", "Urteil"]), _is_header(["gut", "k.A."]), _is_header(["word", "1", "2", "3"])
+    (True, False, True)
+    >>> _is_header(["gut", ""]), _is_header(["word", ""]), _is_header(["", "rating"])
+    (False, True, True)
+    """
+    names_items, others = cells[0].lower() in _NAMES_OF_ITEMS, [cell for cell in cells[1:] if cell]
+    if names_items and len(cells) > 2 and list(cells[1:]) == [str(number) for number in range(1, len(cells))]:
+        return True
+    return not any(map(_is_value, filter(None, cells))) and (bool(others) or names_items)
+
+
+def _is_value(cell: str) -> bool:
+    """Return whether a cell is a rating, or marks a missing one."""
+    return is_no_number(cell) or parse_rating(cell, ";") is not None or bool(explain_number(cell))
+
+
 def _is_numeric(fields: Sequence[str], delimiter: str | None) -> bool:
-    labels, delimiter = [field for field in fields if not is_no_label(field)], decimal_delimiter(fields, delimiter)
-    return bool(labels) and sum(parse_rating(field, delimiter) is not None for field in labels) > len(labels) / 2
+    """Return whether most fields are ratings, including those that are refused because of their notation."""
+    known = [field for field in fields if not is_no_number(field)]
+    ratings = [field for field in known if parse_rating(field, delimiter) is not None or explain_number(field)]
+    return len(ratings) > len(known) / 2

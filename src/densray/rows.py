@@ -292,6 +292,12 @@ class Rows:
         return n_with_vector / (n_with_vector + len(self.missing))
 
     @property
+    def label_note(self) -> str:
+        """A sentence on the words or rows that have no label; empty if all have one."""
+        words, rows = (len(self.dropped.get(reason, ())) for reason in ("unlabelled", "no label"))
+        return note_unlabelled(words, "words") + note_unlabelled(rows, "rows")
+
+    @property
     def set_aside(self) -> dict[str, tuple[str, ...]]:
         """Names left out or merged, by reason, as :class:`densray.report.Provenance` records them."""
         reasons = {"same vector": self.merged, "in another case": tuple(self.other_case)}
@@ -540,6 +546,18 @@ FEWEST_SCORES, OUTLYING_SHARE, OUTLYING_RANGES = 20, 0.1, 1.0
 #: Numbers that often mark a missing answer; 9 does so only among integers that repeat, as answers on a scale do.
 _MISSING_CODES = (-9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
 _CODE_AMONG_ANSWERS, _FEWEST_REPEATS = 9.0, 3
+
+
+def note_unlabelled(n: int, what: str) -> str:
+    """Return a sentence on words or rows without a label, for an error about too few; empty if there are none.
+
+    >>> note_unlabelled(30, "words")
+    ' 30 words have no label. Fill in their cells: of merged cells, only the first has a value.'
+    """
+    if not n:
+        return ""
+    count, their = (f"1 {what.removesuffix('s')} has", "its cell") if n == 1 else (f"{n:,} {what} have", "their cells")
+    return f" {count} no label. Fill in {their}: of merged cells, only the first has a value."
 
 
 def warn_of_missing_codes(scores: NDArray[np.float64], source: str, *, noun: str = "label") -> None:

@@ -389,6 +389,7 @@ def _in_space(space: WordSpace, ratings: Ratings, axis: Axis, phrases: Phrases, 
             f"none of the {len(ratings)} items of '{ratings.name}' is in '{space.name}' (first missing: "
             f"{name_some(missing)}).",
             hint if any(" " in item for item in missing) else "",
+            ratings.sheet_note and f" {ratings.sheet_note}",
         )
     X = np.array([vectors[place] if place in vectors else composed[place] for place in places.tolist()])
     is_phrase = np.array([place in composed for place in places.tolist()], dtype=bool)
@@ -433,6 +434,7 @@ def _in_table(
             f"none of the {len(ratings)} items of '{ratings.name}' is in '{table.name}' (first missing: "
             f"{name_some(ratings.items)}).",
             hint if names is None else "",
+            ratings.sheet_note and f" {ratings.sheet_note}",
         )
     vectors = np.concatenate([X for X, _ in blocks])
     fitted = axis.fitted_rows

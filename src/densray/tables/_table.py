@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from densray._arrays import category
+from densray._arrays import MISSING_SIGNS, category
+from densray._notation import explain_number, has_clear_comma
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
 from densray.rows import Rows, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 BACKGROUND_ROWS = 16_384
 #: A text column with this many different numbers, and at most this share of other labels, contains scores.
 _SCORES, _FEW = 5, 0.1
-#: Texts that are missing values in a column of numbers, and may be in a column of texts.
-_NO_LABEL = ("-", "--", "---", "–", "—", ".", "?")
 _NUMBER = re.compile(r"[-+]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][-+]?[0-9]+)?")
 _THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}([.,'][0-9]{3})+([.,][0-9]+)?")
 _WITH_UNIT = re.compile(r"[-+−<>≤≥]?\s*[0-9][0-9.,]*\s*[%‰°€$£]|[€$£]\s*[-+−]?[0-9][0-9.,]*")
@@ -390,7 +389,7 @@ def signs_of_no_label(labels: Collection[str]) -> set[str]:
     >>> signs_of_no_label({"yes", "no", "-"}), signs_of_no_label({"+", "-"})
     ({'-'}, set())
     """
-    signs = {label for label in labels if label in _NO_LABEL}
+    signs = {label for label in labels if label in MISSING_SIGNS}
     return signs if len(labels) - len(signs) > 1 and "+" not in labels else set()
 
 
@@ -446,6 +445,9 @@ def check_not_scores(where: str, name: str, counts: Mapping[str, int]) -> None:
     else:
         others = [text for text in counts if _NUMBER.fullmatch(text) is None]
     if not others and any(mark in text for text in counts for mark in ".,"):
+        clear = next((text for text in counts if has_clear_comma(text)), None)
+        if clear is not None and not any("." in text for text in counts):
+            raise LabelError(f"{where}, column '{name}': {explain_number(clear)}")
         raise LabelError(
             f"{where}: the labels in the column '{name}' may be decimal numbers or thousands ({name_some(counts)}). "
             "Write them without marks for thousands, and with the decimal mark of the other columns."

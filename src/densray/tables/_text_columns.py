@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from densray._arrays import MISSING_SIGNS, MISSING_TEXTS
 from densray._notation import CLEAR_POINT, GROUPED_POINT
 from densray.tables._arrow import arrow
 
@@ -55,8 +57,10 @@ _SIGNS = {
     # an identifier: 007, +49123000, or more digits than a number with a point can hold
     "identifier": (r"^([-+]?0[0-9]|\+[0-9]{7,}$|[-+]?[0-9]{16,}$)", ("comma number", "point number")),
 }
-#: Fields of a column of numbers that mark a missing one.
-_NO_NUMBER = r"^\s*(?i:na|n/a|n\.a\.|k\.\s?a\.|null|#n/a|#nv|-{1,3}|\.|\?)\s*$"
+#: Fields of a column of numbers that mark a missing one. Arrow reads nan.
+_NO_NUMBER = r"^\s*(?i:M)\s*$".replace(
+    "M", "|".join(re.escape(text) for text in (*MISSING_TEXTS, *MISSING_SIGNS) if text not in ("", "nan"))
+)
 
 
 class ColumnEvidence:

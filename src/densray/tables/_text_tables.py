@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from densray._encodings import encoding_of
+from densray._notation import named_delimiter
 from densray.errors import EncodingDetectedWarning, TableError, name_some
 from densray.tables._arrow import arrow, reading
 from densray.tables._quotes import quotes_enclose_fields, without_quotes
@@ -50,11 +51,12 @@ class _Dialect(NamedTuple):
     delimiter: str
     encoding: str
     has_quotes: bool  # around fields
+    skipped: int  # lines above the names of the columns: sep=;
     has_mark: bool  # a byte-order mark, or an encoding that needs none
 
     @classmethod
     def of(cls, path: Path, delimiters: str) -> _Dialect:
-        """Return the encoding of a file, and the delimiter that gives its header the most fields.
+        """Return the encoding of a file, and the delimiter that it names, or that gives its header the most fields.
 
         Spreadsheets write semicolons where the comma is the decimal mark, and cp1252 or UTF-16 on some systems.
         """
@@ -66,9 +68,12 @@ class _Dialect(NamedTuple):
         )  # without a byte-order mark, which Arrow leaves out too
         with path.open(encoding=unmarked, newline="") as file:
             header = file.readline(_TEXT_BYTES)
+        named = named_delimiter(header)
         counts = {delimiter: _n_fields(header, delimiter) for delimiter in delimiters}
-        delimiter = max(counts, key=lambda delimiter: counts[delimiter])  # the first of equal ones
-        return cls(delimiter, encoding, quotes_enclose_fields(path, delimiter, unmarked), has_mark)
+        delimiter = named or max(counts, key=lambda delimiter: counts[delimiter])  # the first of equal ones
+        skipped = 0 if named is None else 1
+        has_quotes = quotes_enclose_fields(path, delimiter, unmarked, skipped=skipped)
+        return cls(delimiter, encoding, has_quotes, skipped, has_mark)
 
 
 def _n_fields(line: str, delimiter: str) -> int:
@@ -113,7 +118,8 @@ def _is_utf8(piece: bytes, decoder: codecs.IncrementalDecoder) -> bool:
 class CsvTables:
     """CSV and TSV files. Types are inferred from all rows: integers, numbers, lists of numbers, or else text.
 
-    The delimiter is one of `delimiters`. Where it is not a comma, numbers may have decimal commas.
+    The delimiter is one of `delimiters`, or named by the first line (``sep=;``). Where it is not a comma, numbers may
+    have decimal commas.
     """
 
     def __init__(self, shards: Sequence[Path], delimiters: str) -> None:
@@ -164,7 +170,7 @@ class CsvTables:
         parsing = arrow_csv.ParseOptions(
             delimiter=dialect.delimiter, newlines_in_values=True, quote_char='"' if dialect.has_quotes else False
         )
-        read = arrow_csv.ReadOptions(block_size=_TEXT_BYTES, encoding=dialect.encoding)
+        read = arrow_csv.ReadOptions(block_size=_TEXT_BYTES, encoding=dialect.encoding, skip_rows=dialect.skipped)
         with arrow_csv.open_csv(shard, read_options=read, parse_options=parsing) as file:
             names = file.schema.names
         if len(set(names)) < len(names):
