@@ -217,6 +217,23 @@ def float_rows(X: Any) -> Any:
         raise VectorError(f"X is not a table of numbers ({shorten(error)}). Give one vector per row.") from error
 
 
+def own_rows(array: Any, given: Any) -> Any:
+    """Return an array that does not change with the one that was given: a copy, unless that one cannot change.
+
+    >>> given = np.zeros((2, 3))
+    >>> np.may_share_memory(own_rows(given, given), given)
+    False
+    """
+    if not isinstance(array, np.ndarray):
+        return namespace(array).asarray(array, copy=True)
+    fixed = not array.flags.writeable or isinstance(array, np.memmap)
+    return array if fixed or not _shares_memory(array, given) else array.copy(order="K")
+
+
+def _shares_memory(array: NDArray[Any], given: Any) -> bool:
+    return array is given or np.may_share_memory(array, np.asarray(given))
+
+
 def label_array(y: Any) -> Array:
     """Return labels as an array, on their own device.
 

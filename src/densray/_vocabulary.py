@@ -11,8 +11,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._arrays import BLOCK_ROWS, check_dense, first_vanished
-from densray.errors import Argument, DensRayError, SpaceError, UnknownWordError, VectorError, name_some, shorten
+from densray._arrays import BLOCK_ROWS, check_dense, first_vanished, own_rows
+from densray.errors import (
+    Argument,
+    DensRayError,
+    SpaceError,
+    UnknownWordError,
+    VectorError,
+    name_some,
+    refuse_text,
+    shorten,
+)
 
 Number = TypeVar("Number", bound=np.floating[Any])
 
@@ -69,8 +78,7 @@ def checked_vectors(vectors: ArrayLike, words: Sequence[str]) -> NDArray[np.floa
             f"{np.abs(array[vanished]).max():.0e}, which float32 rounds to zero. Scale the vectors, for example to "
             "unit length."
         )
-    shared = matrix.flags.writeable and np.may_share_memory(matrix, array) and not isinstance(matrix, np.memmap)
-    return matrix.copy() if shared else matrix  # a space does not change with the array that it was made from
+    return own_rows(matrix, array)  # type: ignore[no-any-return]
 
 
 def checked_queries(queries: Any, width: int, name: str) -> NDArray[np.float32]:
@@ -163,6 +171,7 @@ class Vocabulary:
 
     def locate(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
         """Return the row of each word, -1 if it is missing; see `WordSpace.locate`."""
+        refuse_text(words, "words")
         queries = list(words)
         rows = [self.row(word) for word in queries]
         if any_case is not False and -1 in rows:
@@ -182,6 +191,7 @@ class Vocabulary:
 
     def find(self, words: Iterable[str], *, any_case: bool | None = False) -> NDArray[np.int64]:
         """Return the rows of words that must all be in the space; the error names missing words."""
+        refuse_text(words, "words")
         queries = list(words)
         rows = self.locate(queries, any_case=any_case)
         missing = [word for word, row in zip(queries, rows, strict=True) if row < 0]

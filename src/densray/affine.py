@@ -23,7 +23,16 @@ from densray._arrays import (
     to_host,
     type_name,
 )
-from densray.errors import Advice, Argument, CoverageError, DensRayError, TaskError, VectorError, name_some
+from densray.errors import (
+    Advice,
+    Argument,
+    CoverageError,
+    DensRayError,
+    TaskError,
+    VectorError,
+    checked_pairs,
+    name_some,
+)
 
 if TYPE_CHECKING:
     from densray.space import WordSpace
@@ -308,7 +317,7 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
     The difference of the two words must be orthogonal to every erased vector. LEACE is refused: it keeps the mean, so
     erased vectors lie in a plane that does not contain zero, and only zero is orthogonal to all of them.
     """
-    pairs = list(pairs)
+    pairs = checked_pairs(pairs, "equalize")
     span = erasure.span
     if pairs and not _erases_coordinates(erasure, span):
         raise TaskError(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
@@ -26,8 +27,12 @@ from densray.errors import (
     SignalWarning,
     TaskError,
     VectorError,
+    check_flag,
+    checked_pairs,
     load_extra,
     one_line,
+    refuse_text,
+    suggest,
 )
 from densray.folds import fold_numbers
 from densray.groups import first_copies
@@ -206,9 +211,10 @@ class Erasure(AffineMap):
         more = tuple(others)
         kept = tuple(each.held_together(normalize=normalize) for each in _checked_rows(keep, "keep"))
         remover, named_axes = parse_remover(method)
+        check_flag(normalize, "normalize")
         remover.check_rows(rows, more, kept)
         count = _count_axes(remover, rows, named_axes, n_axes, several_sets=bool(more))
-        pairs = tuple((str(first), str(second)) for first, second in pairs) if remover.needs_pairs else ()
+        pairs = tuple(checked_pairs(pairs, "pairs")) if remover.needs_pairs else ()
         training = _training_rows(rows, normalize=normalize)
         pair_rows: PairRows = ()
         if remover.needs_pairs:
@@ -396,6 +402,7 @@ class Erasure(AffineMap):
             The result is cached: a second call with the same arguments does not compute it again. If there are
             too few rows, `Remains.reason` says so.
         """
+        refuse_text(keep, "keep")
         kept_names, chosen = frozenset(keep), _checked_models(models)
         if rows is not None:
             rows = rows.held_together(normalize=self.unit_length)
@@ -685,28 +692,28 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             For a file: ``overwrite`` and ``progress``. For the file of a space, also ``normalize``, ``limit``,
             ``format`` and other options of :func:`densray.streaming.rewrite_space`.
         """
-        if isinstance(keep, str):
-            advice = Advice(" Use ", Argument("keep", [keep]), ".")
-            raise TaskError(Argument("keep", keep), " is one text; a list of words is needed.", advice)
+        refuse_text(keep, "keep")
+        keep, equalize = tuple(keep), checked_pairs(equalize, "equalize")
+        given = {"output": output is not None, "keep": keep, "equalize": equalize, "layers": layers is not None}
+        given |= dict.fromkeys(writing, True)
         if is_space(target):
+            _refuse_others(given, ("keep", "equalize"), target)
             return as_space(target).erased(self, keep=keep, equalize=equalize, strength=strength)
         if isinstance(target, str | Path):
+            _refuse_others(given, ("output", "keep", "equalize", *_options_of(rewrite_space)), target)
             if output is None:
                 raise TaskError(
                     f"{target} is a file and no output is given.",
                     Advice(" Name the file to write: ", Argument("output", "erased.bin"), "."),
                 )
-            return self._rewrite_space(target, output, frozenset(keep), list(equalize), strength, **writing)
-        keep = tuple(keep)
-        if keep:
-            raise TaskError(
-                Argument("keep"),
-                f" names words, and a {type(target).__name__} has none. Leave those rows out, or give a WordSpace.",
-            )
+            return self._rewrite_space(target, output, frozenset(keep), equalize, strength, **writing)
         if hasattr(target, "layers") and hasattr(target, "mapped"):  # hidden states
+            _refuse_others(given, ("layers",), target)
             return target.mapped(lambda X: self.apply(X, strength=strength), layers)
         if is_table(target):
+            _refuse_others(given, ("output", *_options_of(rewrite_table)), target)
             return self._apply_to_table(open_table(target), output, strength, **writing)
+        _refuse_others(given, (), target)
         return super().apply(target, strength=strength)
 
     def _rewrite_space(
@@ -873,6 +880,24 @@ def _training_rows(rows: Rows, *, normalize: bool) -> Rows:
     rows = rows.unit() if normalize else rows
     check_finite(rows.X)
     return rows
+
+
+def _options_of(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the keyword arguments of a function that a caller of `Erasure.apply` may give."""
+    keywords = [each.name for each in signature(function).parameters.values() if each.kind is each.KEYWORD_ONLY]
+    return [name for name in keywords if name not in ("change", "drop", "depends_on", "expected")]
+
+
+def _refuse_others(given: Mapping[str, object], known: Sequence[str], target: Any) -> None:
+    """Raise if an argument is given that has no effect on this target: it would be ignored."""
+    name = next((name for name, value in given.items() if value and name not in known), None)
+    if name is None:
+        return
+    kind = "the file of a space" if isinstance(target, str | Path) else f"a {type(target).__name__}"
+    if name == "keep":
+        remedy = "Leave those rows out, or give a WordSpace."
+        raise TaskError(Argument(name), f" names words, and {kind} has none. {remedy}")
+    raise TaskError(Argument(name), f" has no effect on {kind}. {suggest(name, ['strength', *known])}")
 
 
 def _space_of_pairs(rows: Rows, remover: Remover, pairs: Sequence[tuple[str, str]], *, normalize: bool) -> WordSpace:

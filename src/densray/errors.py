@@ -368,6 +368,48 @@ def one_line(text: str, *, width: int = 80) -> str:
     return joined if len(joined) <= width else joined[: width - 1] + "…"
 
 
+def refuse_text(items: object, name: str) -> None:
+    """Raise if one text is given where a list is needed: its letters would be taken for the items.
+
+    >>> refuse_text("good", "words")
+    Traceback (most recent call last):
+    densray.errors.TaskError: words: the text 'good' is given; a list is needed. Write ['good'] for one item.
+    """
+    if isinstance(items, str | bytes):
+        text = shorten(items)
+        raise TaskError(f"{name}: the text {text} is given; a list is needed. Write [{text}] for one item.")
+
+
+def check_flag(value: object, name: str) -> None:
+    """Raise if a switch is neither true nor false: a text such as "no" would count as true.
+
+    >>> check_flag("no", "normalize")
+    Traceback (most recent call last):
+    densray.errors.TaskError: normalize='no' is given; True or False is needed.
+    """
+    if value is not None and str(value) not in ("True", "False"):
+        raise TaskError(Argument(name, value), " is given; True or False is needed.")
+
+
+def checked_pairs(pairs: Iterable[Any], name: str) -> list[tuple[str, str]]:
+    """Return pairs of words as a list; anything else raises an error that names it.
+
+    >>> checked_pairs(("he", "she"), "equalize")
+    Traceback (most recent call last):
+    densray.errors.TaskError: equalize: 'he' is not a pair of words. Give a list of pairs, as in [('she', 'he')].
+    """
+    refuse_text(pairs, name)
+    found = []
+    for pair in pairs:
+        words = tuple(pair) if isinstance(pair, list | tuple) else ()
+        if len(words) != 2 or not all(isinstance(word, str) for word in words):
+            raise TaskError(
+                f"{name}: {shorten(pair)} is not a pair of words. Give a list of pairs, as in [('she', 'he')]."
+            )
+        found.append((words[0], words[1]))
+    return found
+
+
 def suggest(given: str, known: Iterable[str]) -> str:
     """Return a hint with the most similar known name, then all known names.
 

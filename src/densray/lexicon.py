@@ -23,7 +23,7 @@ from densray._lexicon_files import (
 )
 from densray._text_files import encoding_note, read_pairs, read_words, split_words
 from densray.alignment import align_words
-from densray.errors import Advice, Argument, LexiconError, name_some
+from densray.errors import Advice, Argument, LexiconError, name_some, refuse_text
 from densray.folds import draw_test_words
 from densray.groups import check_named_groups, number_groups, propose_groups
 from densray.rows import Rows, note_unlabelled, sides_of, warn_of_missing_codes
@@ -316,6 +316,7 @@ class Lexicon:
 
     def without(self, words: Iterable[str], *, any_case: bool | None = False) -> Lexicon:
         """Return the lexicon without these words; ``"ice cream"`` also removes ``"ice_cream"``."""
+        refuse_text(words, "words")
         barred = {spelling_key(word, any_case=any_case) for word in words}
         return self._where(np.array([spelling_key(word, any_case=any_case) not in barred for word in self.words]))
 

@@ -78,7 +78,7 @@ def write_tensors(
     path = Path(path)
     path = path if path.suffix else path.with_suffix(ENDING)
     if path.suffix != ENDING:
-        raise OutputError(f"{path}: {kind.noun}s are saved as {ENDING} files. Use {path.with_suffix(ENDING).name}.")
+        raise OutputError(f"{path}: the file of an {kind.noun} ends in {ENDING}. Use {path.with_suffix(ENDING).name}.")
     # safetensors writes memory as it is laid out: an array in Fortran order would be read back as another matrix
     tensors = {name: np.array(array, order="C") for name, array in arrays.items()}
     whole = {"format": kind.format, "format_version": kind.version, "densray_version": __version__, **description}

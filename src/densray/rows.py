@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._arrays import BLOCK_ROWS, float_rows, is_missing, label_array, to_host
+from densray._arrays import BLOCK_ROWS, float_rows, is_missing, label_array, own_rows, to_host
 from densray._vocabulary import spread_rows, unit_rows
-from densray.errors import LabelError, MissingCodeWarning, VectorError, name_some, one_line, shorten
+from densray.errors import Argument, LabelError, MissingCodeWarning, VectorError, name_some, one_line, shorten
 from densray.groups import (
     GroupProposal,
     WordForms,
@@ -155,6 +155,8 @@ class Rows:
         Parameters
         ----------
         X : array of shape (n, d)
+            An array that may change is copied, since some results are computed later. One that cannot (read-only, or a
+            memory map) is not.
         y : array-like of shape (n,)
             Text labels are classes. Of two, the last in the alphabet is the high end (of "high" and "low" this is
             "low"); ``label_names=("low", "high")`` of :meth:`Axis.fit` decides otherwise. Numbers with two distinct
@@ -171,8 +173,8 @@ class Rows:
         concept : str, default="rows"
         background : WordSpace or array, optional
         """
-        array = float_rows(X)
-        if array.ndim != 2 or not len(array):
+        array = own_rows(float_rows(X), X)
+        if array.ndim != 2 or not len(array) or not array.shape[1]:
             raise VectorError(f"X has shape {tuple(array.shape)}; a table with one vector per row is needed.")
         labels, class_names = number_labels(y, classes=classes)
         n = int(array.shape[0])
@@ -499,7 +501,12 @@ def number_labels(labels: ArrayLike, *, classes: bool = False) -> tuple[NDArray[
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
     """Return labels as an array of numbers or text; raise if a label is missing or both kinds are mixed."""
     if values.ndim != 1:
-        raise LabelError(f"labels of shape {values.shape} are given; one per row is needed.")
+        raise LabelError(
+            f"labels of shape {values.shape} are given; one per row is needed. If each row has a 1 in the column of "
+            "its class, pass y.argmax(axis=1) and ",
+            Argument("classes", True),
+            ".",
+        )
     if values.dtype.kind == "c":
         raise LabelError("labels are complex numbers. Use one real label or score per row.")
     if values.dtype.kind == "S":

@@ -23,7 +23,7 @@ from densray._vocabulary import (
     unit_rows,
 )
 from densray.affine import AffineMap, HasAxes, equalized, erasing
-from densray.errors import Advice, Argument, SpaceError, VectorError, name_some
+from densray.errors import Advice, Argument, SpaceError, VectorError, name_some, shorten
 
 if TYPE_CHECKING:
     import polars
@@ -208,6 +208,11 @@ class WordSpace:
 
     def __getitem__(self, words: str | Iterable[str]) -> NDArray[np.float32]:
         """Return the vector of a word, or one row per word of a list; an unknown word is an error."""
+        if not isinstance(words, Iterable):
+            raise SpaceError(
+                f"{shorten(words)} is given; a word or a list of words is needed. For the vector of row n, use "
+                "space.vectors_at([n])."
+            )
         rows = self._vocabulary.find([words] if isinstance(words, str) else words)
         vectors = self.vectors_at(rows)
         return vectors[0] if isinstance(words, str) else vectors
@@ -251,6 +256,7 @@ class WordSpace:
         >>> WordSpace(["good", "Bad"], [[1, 0], [0, 1]]).absent(["good", "bad", "ugly", "bad"])
         ['bad', 'ugly']
         """
+        errors.refuse_text(words, "words")
         listed = list(dict.fromkeys(words))
         rows = self.locate(listed, any_case=any_case).tolist()
         return [word for word, row in zip(listed, rows, strict=True) if row < 0]
@@ -274,6 +280,7 @@ class WordSpace:
 
         A word that is not in the space raises an error, or is left out with ``missing="drop"``.
         """
+        errors.refuse_text(words, "words")
         wanted = list(words)
         if missing == "drop":
             rows = self.locate(wanted, any_case=any_case)
@@ -406,6 +413,7 @@ class WordSpace:
 
     def _points(self, queries: Queries) -> tuple[NDArray[np.float32], NDArray[np.int64] | None]:
         """Return the query vectors, and their rows if words were given."""
+        errors.refuse_text(queries, "words")
         if len(queries) and all(isinstance(query, str) for query in queries):
             rows = self._vocabulary.find(str(query) for query in queries)
             return self.vectors_at(rows), rows
@@ -466,6 +474,7 @@ class WordSpace:
         strength : float
             How much of the change to apply, from 0 to 1.
         """
+        errors.refuse_text(keep, "keep")
         if isinstance(erasure, AffineMap):
             if n_axes != 1:
                 raise errors.DensRayError(

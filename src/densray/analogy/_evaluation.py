@@ -88,8 +88,9 @@ def evaluate_analogies(
 
     Notes
     -----
-    In both protocols, a pair counts if its query and first answer are in the vocabulary; only the query itself
-    (whatever its capitals) is excluded as an answer; any listed answer is correct.
+    In both protocols, a pair counts if its query and first answer are in the vocabulary; the query itself
+    (whatever its capitals) is excluded as an answer, and by solvers such as 3CosAdd the words of the example as well;
+    any listed answer is correct.
 
     ``"user"`` is equivalent to ``solver.fit(all other pairs).predict(query)``. ``"paper"`` is the protocol of Dufter &
     Schütze (2019), section 4: solvers learn from the first answers of all other pairs, without any word of the pair

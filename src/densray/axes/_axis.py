@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
 
 #: Number of background rows used for the interval of the reliability.
 FREEDOM_ROWS = 2_000
+#: An axis belongs to another space if the median cosine of this many seeds with their vectors there is below this.
+_FEW_KNOWN, _OTHER_SPACE = 4, 0.5
 _KIND = ArchiveKind("densray-axis", 1, "axis", "Fit it again: densray fit SPACE LEXICON -o AXIS.safetensors")
 
 
@@ -425,6 +428,7 @@ class Axis:
             if self.rows is not None and target is self.rows.background:
                 return replace(self._background.scores, names=tuple(target.words))  # shared with the verdict
             self.check_width(target.width, f"'{target.name}'")
+            self._warn_of_other_vectors(target)
             blocks = [self._score_vectors(block) for _, block in target.blocks()]
             return Scores.joined(blocks, tuple(target.words))
         if hasattr(target, "texts"):
@@ -436,6 +440,24 @@ class Axis:
             )
         of_table = isinstance(target, str | Path) or is_table(target)
         return score_table(self, open_table(target)) if of_table else self._score_vectors(target)
+
+    def _warn_of_other_vectors(self, space: WordSpace) -> None:
+        """Warn if the seeds have other vectors in a space: the axis then belongs to another one."""
+        if self.rows is None or not isinstance(self.rows.background, WordSpace):
+            return
+        places = space.locate(self.rows.names)
+        known = np.flatnonzero(places >= 0)
+        if known.size < _FEW_KNOWN:
+            return
+        here, there = space.vectors_at(places[known]), np.asarray(to_host(self.rows.X))[known]
+        cosines = (unit_rows(here.astype(np.float64)) * unit_rows(there.astype(np.float64))).sum(axis=1)
+        if np.median(cosines) < _OTHER_SPACE:
+            warnings.warn(
+                f"the seeds of the axis have other vectors in '{space.name}' than in '{self.rows.background.name}' "
+                f"(median cosine {np.median(cosines):.2f}), so the scores mean little. Fit the axis on this space.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _score_vectors(self, vectors: Any) -> Scores:
         return self._score_prepared(self._prepared(vectors))

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from densray._vocabulary import unit_rows
 from densray.axes._options import AxisOptions
 from densray.axes._uncertainty import Scores
-from densray.errors import LexiconError, name_some
+from densray.errors import LexiconError, checked_pairs, name_some
 from densray.metrics import Interval
 from densray.rotations import DensRay, PairDirection, Rotation
 from densray.rows import Rows
@@ -112,7 +112,7 @@ def pair_consistency(
     pairs: Iterable[Sequence[str]], space: WordSpace, axis: NDArray[np.float64], options: AxisOptions
 ) -> PairConsistency:
     """Return the consistency of pairs (higher word first)."""
-    word_pairs = [(str(left), str(right)) for left, right in pairs]
+    word_pairs = checked_pairs(pairs, "pairs")
     left, right = (space.locate([pair[side] for pair in word_pairs], any_case=options.any_case) for side in (0, 1))
     usable = np.flatnonzero((left >= 0) & (right >= 0) & (left != right))
     if usable.size < 2:

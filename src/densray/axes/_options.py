@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
 from densray._vocabulary import check_seed
-from densray.errors import TaskError, suggest
+from densray.errors import TaskError, check_flag, suggest
 from densray.lexicon import Groups
 
 
@@ -92,6 +92,9 @@ class AxisOptions:
         unknown = next((name for name in choices if name not in AxisChoices.__annotations__), None)
         if unknown is not None:
             raise TaskError(f"{unknown!r} is not an option of an axis. {suggest(unknown, AxisChoices.__annotations__)}")
+        for name in ("normalize", "standardize", "clip_labels"):
+            if name in choices:
+                check_flag(choices[name], name)
         return replace(self, **choices)
 
 

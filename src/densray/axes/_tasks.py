@@ -12,7 +12,7 @@ from densray.axes._axis import Axis, advise_not_to_judge
 from densray.axes._diagnosis import Diagnosis
 from densray.axes._induction import Induction, induce_by
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
-from densray.errors import TaskError
+from densray.errors import TaskError, checked_pairs
 from densray.lexicon import Lexicon
 from densray.progress import Progress
 from densray.ratings import Ratings
@@ -35,6 +35,11 @@ def find_rows(
     `pairs` are words that belong together, for ``groups="proposed"``. The `order` is that of :meth:`Lexicon.align`:
     folds depend on it, so all tasks use the same.
     """
+    if not hasattr(lexicon, "align"):
+        raise TaskError(
+            f"a {type(lexicon).__name__} is given; a Lexicon is needed. Write Lexicon(…) around a dictionary of words "
+            "and labels, or use load_lexicon for a file."
+        )
     return lexicon.align(
         space, any_case=options.any_case, minimum=2, order=order, groups=options.groups, pairs=pairs or ()
     )
@@ -126,7 +131,7 @@ def diagnose(
     """
     began = Provenance.begin()
     space, options = as_space(space), options.changed(**choices)
-    pairs = None if pairs is None else list(pairs)
+    pairs = None if pairs is None else checked_pairs(pairs, "pairs")
     axis = Axis.fit(find_rows(space, lexicon, options, pairs=pairs), method, options=options)
     diagnosis = axis.diagnose(pairs=pairs, progress=progress)
     return replace(diagnosis, provenance=diagnosis.provenance.since(began))

@@ -23,7 +23,7 @@ from densray.debiasing._measurement import (
     require_words,
     unit_vectors,
 )
-from densray.errors import Argument, CoverageError, TaskError, name_some, shorten
+from densray.errors import Argument, CoverageError, TaskError, name_some, refuse_text
 from densray.metrics import percentile_interval, proportion_interval
 from densray.space import WordSpace, as_space
 
@@ -151,8 +151,7 @@ def association_test(
 
 def _word_list(words: Iterable[str], what: str) -> list[str]:
     """Return the words of a list, each once; warn of repeated words, and raise for a single text."""
-    if isinstance(words, str):
-        raise TaskError(f"{what}: the text {shorten(words)} is given; a list of words is needed. Use [{words!r}].")
+    refuse_text(words, what)
     every = list(words)
     repeated = [word for word, count in Counter(every).items() if count > 1]
     if repeated:

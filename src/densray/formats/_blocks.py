@@ -50,6 +50,7 @@ class ReadOptions:
     errors: str = "strict"
     skip_bad_rows: bool = False
     skipped: list[str] = field(default_factory=list)
+    other_columns: list[str] = field(default_factory=list)
 
 
 def rows_per_block(width: int, *, itemsize: int = 4) -> int:

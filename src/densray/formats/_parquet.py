@@ -53,6 +53,9 @@ def table_stream(name: str, frame: pl.LazyFrame, schema: pl.Schema, rows: int, o
         _refuse_row_numbers(name, frame, word)
     width = _width(name, frame, schema, numbers)
     check_shape(name, rows, width)
+    options.other_columns.extend(
+        column for column in schema if column not in (word, *numbers) and not _PANDAS_INDEX.fullmatch(column)
+    )
     selection = frame.select([pl.col(word).cast(pl.String), *numbers])
     return SpaceStream(width, rows, _blocks(name, selection, options, rows=rows, width=width))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import atomic_write, flush_to_disk, link_target
-from densray.errors import FormatError, shorten, suggest
+from densray.errors import FormatError, name_some, shorten, suggest
 from densray.formats._arrays import put_pair_in_place, words_path, write_npy
 from densray.formats._blocks import Pieces, ReadOptions, warn_skipped
 from densray.formats._bytes import compression_of, open_source, open_target
@@ -112,6 +113,13 @@ def rewrite(
         shape = (rows, first[1].shape[1])
         path = _write(target, kind, chain([first], pieces), shape=shape, name=name_of(target), overwrite=overwrite)
     warn_skipped(source.name, final)
+    if final.other_columns:
+        warnings.warn(
+            f"{path.name} has the words and the vectors of {source.name}. These columns were not written: "
+            f"{name_some(final.other_columns)}. To keep them, open the file as a table (densray.open_table).",
+            UserWarning,
+            stacklevel=2,
+        )
     return path
 
 

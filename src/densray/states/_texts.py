@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from densray._lexicon_files import parse_label
 from densray._text_files import TextTable
-from densray.errors import TaskError, shorten
+from densray.errors import TaskError, refuse_text, shorten
 
 Labels = tuple[str | float, ...]
 Groups = tuple[str | None, ...]
@@ -23,7 +23,8 @@ def as_list(items: Iterable[Item], name: str) -> list[Item]:
     >>> as_list((word for word in ("good", "fine")), "words")
     ['good', 'fine']
     """
-    if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
+    refuse_text(items, name)
+    if isinstance(items, Mapping) or not isinstance(items, Iterable):
         raise TaskError(f"{name}: {shorten(items)} is given; a list is needed. Write [{shorten(items)}] for one item.")
     return list(items)
 

@@ -163,7 +163,8 @@ class LabelledTable:
         groups: Sequence[int | None] | str | None,
         background: NDArray[Any],
     ) -> Rows:
-        """Return some rows, with their vectors `X`."""
+        """Return some rows, with their vectors `X`, which nobody else may change."""
+        X.flags.writeable = False
         selection = Rows.from_arrays(
             X, self.y[places], names=names, groups=groups, concept=self.concept, background=background
         )

@@ -303,7 +303,9 @@ class VectorTable:
             X[filled : filled + count] = block[rows]
             background.add(start, block, good)
             start, filled = stop, filled + count
-        return X[:filled], usable, None if filled == usable.sum() else background.vectors()
+        X = X[:filled]
+        X.flags.writeable = False  # nobody else has it, so rows need no copy
+        return X, usable, None if filled == usable.sum() else background.vectors()
 
     def _texts(self, name: str) -> list[str]:
         return ["" if value is None else str(value) for value in self.column(name).to_pylist()]

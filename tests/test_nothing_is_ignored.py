@@ -1,0 +1,161 @@
+"""Arguments are used or refused, and results do not change with the arrays that they came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from densray import Axis, Erasure, Lexicon, Rows, WordSpace, diagnose, induce
+from densray.errors import DensRayError, SpaceError, TaskError, VectorError
+from planted import planted_space
+
+WIDTH = 10
+Y = np.where(np.arange(80) % 2, 1.0, -1.0)
+
+
+@pytest.fixture(scope="module")
+def planted() -> tuple[WordSpace, Lexicon]:
+    return planted_space(strength=3.0)
+
+
+@pytest.fixture(scope="module")
+def erasure(planted) -> Erasure:
+    space, lexicon = planted
+    return Erasure.fit(lexicon.align(space), "mean-difference")
+
+
+def noise(strength: float, seed: int = 0) -> np.ndarray:
+    X = np.random.default_rng(seed).normal(size=(len(Y), WIDTH))
+    X[:, 0] += strength * Y
+    return X
+
+
+@pytest.mark.parametrize("make", [lambda X: X, lambda X: X.astype(np.float32), np.asfortranarray])
+def test_rows_do_not_change_with_the_array_that_they_came_from(make) -> None:
+    X = make(noise(2.0))
+    kept = X.copy()
+    rows = Rows.from_arrays(X, Y)
+    axis, erasure = Axis.fit(rows, normalize=False), Erasure.fit(rows, normalize=False)
+    X[:] = make(noise(0.0, seed=1))  # a buffer that is used again
+    same = Rows.from_arrays(kept, Y)
+    assert axis.agreement.auc == Axis.fit(same, normalize=False).agreement.auc > 0.9
+    assert erasure.remains()["linear"].before == Erasure.fit(same, normalize=False).remains()["linear"].before
+
+
+def test_a_tensor_is_copied_and_a_fixed_array_is_not() -> None:
+    fixed = noise(2.0)
+    fixed.flags.writeable = False
+    assert Rows.from_arrays(fixed, Y).X is fixed
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    tensor = torch.tensor(fixed)
+    rows = Rows.from_arrays(tensor, Y)
+    tensor.zero_()
+    np.testing.assert_array_equal(np.asarray(rows.X), fixed)
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "message"),
+    [
+        ("space", {"strenght": 0.0}, r"strenght has no effect on a WordSpace\. Did you mean 'strength'\?"),
+        ("space", {"output": "y.bin"}, "output has no effect on a WordSpace"),
+        ("space", {"layers": [1]}, "layers has no effect on a WordSpace"),
+        ("array", {"output": "x.npy"}, "output has no effect on a ndarray"),
+        ("array", {"equalize": [("he", "she")]}, "equalize has no effect on a ndarray"),
+        ("array", {"keep": ["he"]}, "keep names words, and a ndarray has none"),
+        ("frame", {"equalize": [("he", "she")]}, "equalize has no effect on a DataFrame"),
+        ("frame", {"limit": 3}, "limit has no effect on a DataFrame"),
+        ("file", {"output": "new.bin", "strenght": 0.0}, "strenght has no effect on the file of a space"),
+        ("file", {"output": "new.bin", "layers": [1]}, "layers has no effect on the file of a space"),
+    ],
+)
+def test_an_argument_without_effect_is_refused_and_nothing_is_written(
+    target, options, message, planted, erasure, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    space = planted[0]
+    (tmp_path / "space.txt").write_text("".join(f"{word} {' '.join(map(str, space[word]))}\n" for word in space.words))
+    targets = {
+        "space": space,
+        "array": space.vectors,
+        "frame": pl.DataFrame({"vector": pl.Series(space.vectors)}),
+        "file": Path("space.txt"),
+    }
+    with pytest.raises(TaskError, match=message):
+        erasure.apply(targets[target], **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["space.txt"]
+
+
+def test_one_text_is_never_taken_for_its_letters(planted, erasure) -> None:
+    space, lexicon = planted
+    word = space.words[0]
+    calls = [
+        lambda: lexicon.without(word),
+        lambda: space.erased(erasure, keep=word),
+        lambda: space.neighbors(word, exclude=space.words[1]),
+        lambda: space.subset(word),
+        lambda: space.cosines(word, word),
+        lambda: space.locate(word),
+        lambda: space.absent(word),
+        lambda: erasure.remains(keep=word),
+        lambda: erasure.apply(space, keep=word),
+    ]
+    for call in calls:
+        with pytest.raises(TaskError, match=r"the text '.*' is given; a list is needed"):
+            call()
+    pair = (word, space.words[1])
+    for call in (
+        lambda: erasure.apply(space, equalize=pair),
+        lambda: diagnose(space, lexicon, pairs=pair, n_permutations=19),
+        lambda: Erasure.fit(lexicon.align(space), "hard", pairs=pair),
+    ):
+        with pytest.raises(TaskError, match=r"is not a pair of words. Give a list of pairs"):
+            call()
+
+
+def test_columns_that_are_not_written_are_named(planted, erasure, tmp_path) -> None:
+    space = planted[0]
+    frame = pl.DataFrame({"word": space.words, "embedding": pl.Series(space.vectors), "year": range(len(space))})
+    frame.write_parquet(tmp_path / "z.parquet")
+    with pytest.warns(UserWarning, match=r"z2.parquet has the words .* not written: 'year'. .* as a table"):
+        erasure.apply(tmp_path / "z.parquet", output=tmp_path / "z2.parquet")
+    frame.drop("year").write_parquet(tmp_path / "all.parquet")
+    erasure.apply(tmp_path / "all.parquet", output=tmp_path / "all2.parquet")
+
+
+def test_an_axis_of_another_space_says_so(planted) -> None:
+    space, lexicon = planted
+    axis = Axis.fit(lexicon.align(space))
+    other = space.with_vectors(np.random.default_rng(99).normal(size=space.vectors.shape), name="other")
+    with pytest.warns(UserWarning, match=r"other vectors in 'other' than in .* \(median cosine -?0\.\d\d\)"):
+        axis.score(other)
+    with pytest.warns(UserWarning, match="other vectors in 'other'"):
+        induce(other, axis)
+    for same in (space.normalized(), space.limit(len(space) - 5), Erasure.fit(lexicon.align(space)).apply(space)):
+        axis.score(same)  # warnings are errors
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (
+            lambda space, lexicon: induce(space, dict(lexicon.items())),
+            TaskError,
+            r"a dict is given; a Lexicon is needed",
+        ),
+        (lambda space, lexicon: space[3], SpaceError, r"3 is given; a word .* space\.vectors_at\(\[n\]\)"),
+        (lambda space, lexicon: Axis.fit(lexicon.align(space), normalize="no"), TaskError, "normalize='no' is given"),
+        (
+            lambda space, lexicon: Erasure.fit(lexicon.align(space), normalize="no"),
+            TaskError,
+            "True or False is needed",
+        ),
+        (lambda space, lexicon: Rows.from_arrays(np.empty((40, 0)), Y[:40]), VectorError, r"X has shape \(40, 0\)"),
+        (lambda space, lexicon: Rows.from_arrays(np.eye(3), np.eye(3)), DensRayError, r"argmax\(axis=1\) and classes"),
+    ],
+)
+def test_other_slips_are_named(call, kind, message, planted) -> None:
+    with pytest.raises(kind, match=message):
+        call(*planted)
