@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -293,8 +294,9 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
     looks = method_looks([row["method"] for row in rows])
     ticks = alt.Axis(format=CHART_COUNT, grid=False, tickMinStep=1)
     across = alt.X("layer:Q", title="layer (block, counted from 0)", axis=ticks)
-    scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
-    up = alt.Y("auc:Q", title="AUC on held-out texts", scale=scale)
+    heights = _tenths(min(0.4, *(row["low"] for row in rows)))
+    scale = alt.Scale(domain=[heights[0], 1.0], clamp=True, nice=False)
+    up = alt.Y("auc:Q", title="AUC on held-out texts", scale=scale, axis=alt.Axis(values=heights, labelOverlap=False))
     level = alt.Y("chance:Q", scale=scale)  # same scale as the curves; otherwise it would start at zero
     layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=level)]
     for method, (color, _, dash) in looks.items():
@@ -311,6 +313,13 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
     layers.append(points.encode(x=across, y=up, tooltip=tooltip, **above))
     description = f"AUC by layer for {', '.join(looks)}"
     return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=description)
+
+
+def _tenths(least: float) -> list[float]:
+    """Return labels of an axis that ends at 1 and begins at or below a number: every 0.1, or 0.2 if that is many."""
+    step = 1 if least >= 0.2 else 2
+    count = math.ceil((10 - 10 * least) / step - 1e-9)
+    return [(10 - step * place) / 10 for place in range(count, -1, -1)]
 
 
 def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None, title: str = "") -> Any:

@@ -21,6 +21,7 @@ from densray.figures._style import (
     checked_rows,
     dashed_lines,
     equality_line,
+    ink,
     method_encoding,
     on_ground,
     rows_of,
@@ -325,6 +326,7 @@ def interval_plot(
     x: str = "",
     least: float = 0.0,
     one_line: bool = False,
+    gone: str = "",
     title: str = "",
 ) -> Any:
     """Return numbers between 0 and 1 with their intervals, with one panel per part.
@@ -333,7 +335,8 @@ def interval_plot(
     ----------
     rows
         Mappings with the two names, ``value``, ``low`` and ``high`` (None if there is no interval), ``part`` (the name
-        of the panel) and ``if_gone``, the value if nothing were left: a grey line.
+        of the panel) and ``if_gone``, the value if nothing were left: a grey mark, or one dashed line with its name if
+        all rows of a panel have the same.
     down, by
         The key of the names on the vertical axis, and the key shown by colour and shape.
     x
@@ -342,6 +345,8 @@ def interval_plot(
         Where the horizontal axis begins; further left if an interval does.
     one_line
         Whether the numbers of a name share one line. For intervals that do not overlap.
+    gone
+        Name of ``if_gone``, such as “chance”.
     title
         Title above the chart.
     """
@@ -350,31 +355,55 @@ def interval_plot(
     rows = [{**row, "method": row[by]} for row in checked_rows(rows, down, by, "part", *keys)]
     names = list(dict.fromkeys(row["method"] for row in rows))
     looks = method_encoding({name: (*look, [1, 0]) for name, look in zip(names, cycle(_SIDE_BY_SIDE), strict=False)})
-    order = {} if one_line else {"yOffset": alt.YOffset("method:N", sort=names)}
+    beside = {} if one_line else {"yOffset": alt.YOffset("method:N", sort=names)}
     ends = [row[key] for row in rows for key in keys if row[key] is not None]
     tooltip = [f"{down}:N", f"{by}:N", *(alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in keys)]
     across = {"scale": alt.Scale(domain=[min(least, *ends), max(1.0, *ends)], nice=False), "title": x or None}
     panels = []
     for name in dict.fromkeys(row["part"] for row in rows):
         part = [row for row in rows if row["part"] == name]
-        axis = alt.Axis(ticks=False, domain=False, grid=True, labelLimit=240, minExtent=150)
-        up = alt.Y(f"{down}:N", **word_order([row[down] for row in part]), title=None, axis=axis)
-        base = alt.Chart(values(part)).encode(y=up)
-        spread = {"x": alt.X("low:Q", **across), "x2": "high:Q", "color": looks["color"], **order}
-        middle = {"x": alt.X("value:Q", **across), "tooltip": tooltip, **looks, **order}
-        ticks = base.transform_filter("isValid(datum.if_gone)").mark_tick(
-            color=GREY, thickness=2, bandSize=22 if one_line else 34
-        )
-        step = 24 if one_line else 12 * len(names) + 10
+        axis = alt.Axis(ticks=False, domain=False, grid=True, labelLimit=240, minExtent=_NAMES)
+        order = word_order([row[down] for row in part])
+        if not one_line:
+            order["scale"].paddingInner, order["scale"].paddingOuter = _GAP, _GAP / 2  # series stay with their row
+        base = alt.Chart(values(part)).encode(y=alt.Y(f"{down}:N", **order, title=None, axis=axis))
+        spread = {"x": alt.X("low:Q", **across), "x2": "high:Q", "color": looks["color"], **beside}
+        middle = {"x": alt.X("value:Q", **across), "tooltip": tooltip, **looks, **beside}
+        step = 24 if one_line else 12 * len(names) / (1 - _GAP)
         height = alt.Step(step, **({} if one_line else {"for": "position"}))
+        levels = {row["if_gone"] for row in part}
+        if gone and len(levels) == 1 and None not in levels:
+            marks = _named_line(base, down, levels.pop(), gone, **across)
+            heading = alt.Title(name, offset=_ABOVE_LINE) if name else name
+        else:
+            some = base.transform_filter("isValid(datum.if_gone)")
+            marks = [
+                some.mark_tick(color=GREY, thickness=2, bandSize=0.9 * step).encode(x=alt.X("if_gone:Q", **across))
+            ]
+            heading = name
         panel = alt.layer(
-            ticks.encode(x=alt.X("if_gone:Q", **across)),
+            *marks,
             base.mark_rule(strokeWidth=1.6).encode(**spread),
             base.mark_point(size=45, filled=True, opacity=1).encode(**middle),
         )
-        panels.append(panel.properties(width=460, height=height, title=name))
+        panels.append(panel.properties(width=460, height=height, title=heading))
     description = f"Intervals of {', '.join(dict.fromkeys(row[down] for row in rows))} for {', '.join(names)}"
     return styled(alt.vconcat(*panels, spacing=18), title=title, alt=description)
+
+
+_GAP = 0.4  # share of a row that is free, if its series are below each other
+_NAMES = 100  # pixels for the names of rows, at least, so that panels begin at the same place
+_ABOVE_LINE = 20  # pixels between a panel and its title, for the name of a line
+
+
+def _named_line(base: Any, down: str, place: float, name: str, **across: Any) -> list[Any]:
+    """Return a dashed vertical line with its name; between rows, where a phone has their labels, it is interrupted."""
+    alt = altair()
+    x = {"x": alt.X("if_gone:Q", **across)}
+    dashes = base.mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=1.5)
+    dashes = dashes.encode(y=alt.Y(f"{down}:N", bandPosition=0), y2=alt.Y2(f"{down}:N", bandPosition=1), **x)
+    text = alt.Chart(values([{"if_gone": place}])).mark_text(dy=-8, fontSize=11, color=ink())
+    return [dashes, text.encode(y=alt.value(0), text=alt.value(name), **x)]
 
 
 def rating_scatter(

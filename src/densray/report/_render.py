@@ -318,12 +318,17 @@ def _html_details(table: Table) -> str:
     return f"<details><summary>{escape(table.title)}</summary>{_html_table(replace(table, title=''))}</details>"
 
 
+#: What a picture of a figure is for; `page.css` has the same width.
+_PHONE, _DARK = "(max-width: 720px)", "(prefers-color-scheme: dark)"
+
+
 def _html_figure(figure: Figure) -> str:
     # As a separate image: identifiers of several SVGs cannot clash, and no script in it runs.
     caption = escape(figure.caption, quote=True)
     image = f'<img alt="{caption}" src="{_data_url(figure.svg)}">'
-    narrow = f'<source media="(max-width: 720px)" srcset="{_data_url(figure.narrow)}">' if figure.narrow else ""
-    return f"<figure><picture>{narrow}{image}</picture><figcaption>{caption}</figcaption></figure>"
+    others = (f"{_PHONE} and {_DARK}", figure.dark_narrow), (_PHONE, figure.narrow), (_DARK, figure.dark)
+    sources = "".join(f'<source media="{media}" srcset="{_data_url(svg)}">' for media, svg in others if svg)
+    return f"<figure><picture>{sources}{image}</picture><figcaption>{caption}</figcaption></figure>"
 
 
 def _data_url(svg: str) -> str:
