@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from importlib import resources
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +270,8 @@ def test_differences_reach_as_far_to_either_side() -> None:
         (domain,) = {tuple(part["x"]["scale"]["domain"]) for part in parts(panel.to_dict())
                      if "scale" in (part.get("x") or {})}  # fmt: skip
         assert domain[0] == -domain[1]
+        for row in packed_rows(panel.to_dict()):
+            assert row["across"] == row["man"] - row["woman"]  # the first anchor is at the right
     assert {"original", "complement"} == set(figures.difference_panels(SCATTER))
 
 
@@ -361,6 +363,10 @@ def test_a_line_that_is_the_same_in_all_rows_has_its_name() -> None:
     assert "chance" not in texts(figures.to_svg(figures.interval_plot(other, gone="chance")))
 
 
+def test_the_line_of_chance_has_its_name() -> None:
+    assert texts(figures.to_svg(figures.layer_curves(LAYERS))).count("chance") == 1
+
+
 def test_the_axis_of_layers_begins_and_ends_at_a_label() -> None:
     for low in (0.45, 0.33, 0.12):
         drawn = figures.layer_curves([{**row, "low": low} for row in LAYERS]).to_dict()
@@ -370,6 +376,29 @@ def test_the_axis_of_layers_begins_and_ends_at_a_label() -> None:
         assert domain == (labels[0], labels[-1])
         assert low - 0.2 < labels[0] <= low
         assert labels[-1] == 1.0
+
+
+def test_seeds_that_are_left_out_together_are_one_row() -> None:
+    rows = [{"word": word, "label": 1.0, "influence": 2.5} for word in ("defeat", "defeated", "defeating")]
+    rows += [{"word": "defensive", "label": -1.0, "influence": 2.5}, {"word": "bad", "label": -1.0, "influence": 1.0}]
+    drawn = figures.seed_influence(rows).to_dict()
+    (names,) = {tuple(part["y"]["scale"]["domain"]) for part in parts(drawn) if "scale" in (part.get("y") or {})}
+    assert names == ("defeat, defeated, … (3)", "defensive", "bad")
+
+
+def test_both_axes_of_a_scatter_have_ticks_in_equal_steps() -> None:
+    rows = [{"word": f"w{n}", "a": n / 40, "b": n / 20} for n in range(10)]
+    drawn = figures.axis_scatter(rows, axes=("a", "b")).to_dict()
+    steps = set()
+    for channel in "xy":
+        ends = next(part[channel] for part in parts(drawn) if "scale" in (part.get(channel) or {}))
+        labels = ends["axis"]["values"]
+        assert ends["scale"]["domain"][0] <= labels[0] < labels[-1] <= ends["scale"]["domain"][1]
+        steps |= {round(second - first, 9) for first, second in pairwise(labels)}
+    assert len(steps) == 1
+    wide = [{**row, "b": 100 * row["b"]} for row in rows]  # no step fits both
+    drawn = figures.axis_scatter(wide, axes=("a", "b")).to_dict()
+    assert all("values" not in (part.get("axis") or {}) for part in parts(drawn))
 
 
 def test_letters_follow_the_ground() -> None:

@@ -170,9 +170,9 @@ def difference_panels(
 ) -> dict[str, Any]:
     """Return one chart per space: words by how much nearer they are to one anchor than to the other.
 
-    The horizontal axis is the difference of the two cosines, symmetric about 0 and equal in all charts; the vertical
-    axis is their mean. Each word keeps the colour and the label of the first space. The charts may be drawn at any
-    width.
+    The horizontal axis is the cosine to the first anchor minus that to the second, so that the first is at the right.
+    It is symmetric about 0 and equal in all charts. The vertical axis is the mean of the cosines. Each word keeps the
+    colour and the label of the first space. The charts may be drawn at any width.
 
     Parameters
     ----------
@@ -182,12 +182,12 @@ def difference_panels(
     first, second = anchors
     rows = checked_rows(rows, "word", "space", first, second)
     for row in rows:
-        row |= {_NEARER: row[second] - row[first], _MEAN: (row[first] + row[second]) / 2}
+        row |= {_NEARER: row[first] - row[second], _MEAN: (row[first] + row[second]) / 2}
     far = 1.08 * max(abs(row[_NEARER]) for row in rows) or 1.0
     x = Coordinate(_NEARER, "difference of the cosines", (-far, far))
     y = Coordinate(_MEAN, "mean of the cosines", padded_domain([row[_MEAN] for row in rows]))
     zero = ((0.0, y.domain[0]), (0.0, y.domain[1]))
-    ends = written_ends((f"nearer to {first}", f"nearer to {second}"), "x")
+    ends = written_ends((f"nearer to {second}", f"nearer to {first}"), "x")
     return {
         space: styled(
             altair().layer(
@@ -195,7 +195,7 @@ def difference_panels(
                 _sided_scatter(part, chosen, anchors, x=x, y=y, border=zero, any_width=True, titled="y"),
                 *ends,
             ),
-            alt=f"Words of the {space} space by how much nearer they are to {second} than to {first}",
+            alt=f"Words of the {space} space by how much nearer they are to {first} than to {second}",
         )
         for space, part, chosen in _by_space(rows, anchors, n_labels)
     }
@@ -268,7 +268,7 @@ def seed_influence(
     ends: tuple[str, str] | None = None,
     title: str = "",
 ) -> Any:
-    """Return the seeds that move the axis most when they are left out.
+    """Return the seeds that move the axis most when they are left out; those left out together are one row.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def seed_influence(
         The result of :func:`densray.diagnose`, a pandas or polars frame, or mappings, with ``word``, ``label`` and
         ``influence``.
     n_seeds
-        Number of seeds to show, those with the largest influence.
+        Number of rows to show, those with the largest influence.
     measure
         Title of the horizontal axis.
     ends
@@ -287,11 +287,11 @@ def seed_influence(
     alt = altair()
     low, high = ends or getattr(rows, "label_names", None) or ("low label", "high label")
     rows = checked_rows(rows, "word", "label", "influence", attribute="influential")
-    ordered = sorted(rows, key=lambda row: -abs(float(row["influence"])))[:n_seeds]
     middle = (max(row["label"] for row in rows) + min(row["label"] for row in rows)) / 2
     kinds = [high, low if low != high else f"{low} (low)"]
-    for row in ordered:
+    for row in rows:
         row["kind"] = kinds[0] if row["label"] > middle else kinds[1]
+    ordered = _joined(sorted(rows, key=lambda row: -abs(float(row["influence"]))))[:n_seeds]
     columns = alt.expr("width < 420 ? 1 : 2")
     legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1, orient="top", labelLimit=320, columns=columns)
     far = [row["influence"] for row in ordered]
@@ -310,6 +310,22 @@ def seed_influence(
     )
     chart = (stems + heads).properties(width=420, height=18 * len(ordered))
     return styled(chart, title=title, alt=f"Seeds by {measure}: {', '.join(row['word'] for row in ordered[:5])} first")
+
+
+def _joined(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row for the seeds of one side that have exactly the same influence: they are left out together."""
+    groups: dict[tuple[float, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["influence"], row["kind"]), []).append(row)
+    joined = []
+    for group in groups.values():
+        words = [str(row["word"]) for row in group]
+        more = f", … ({len(words)})" if len(words) > _NAMED else ""
+        joined.append({**group[0], "word": ", ".join(words[:_NAMED]) + more})
+    return joined
+
+
+_NAMED = 2  # seeds of a group that are named
 
 
 #: Colours and shapes of series side by side; the first is the baseline.
