@@ -316,7 +316,7 @@ def layer_curves(rows: Sequence[Record], *, least: float = 0.4, title: str = "")
     # legend on top, so that the curves keep the full width; its columns fit the names of methods
     above = method_encoding(looks, orient="top", direction="horizontal", columns=alt.expr("max(1, floor(width / 130))"))
     layers.append(points.encode(x=across, y=up, tooltip=tooltip, **above))
-    name = chance.mark_text(align="right", baseline="top", dy=4, fontSize=11, color=ink())
+    name = chance.mark_text(align="right", baseline="top", dy=4, fontSize=12, color=ink())
     layers.append(name.encode(x=alt.value("width"), text=alt.value("chance")))
     description = f"AUC by layer for {', '.join(looks)}"
     return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=description)

@@ -418,7 +418,7 @@ def _named_line(base: Any, down: str, place: float, name: str, **across: Any) ->
     x = {"x": alt.X("if_gone:Q", **across)}
     dashes = base.mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=1.5)
     dashes = dashes.encode(y=alt.Y(f"{down}:N", bandPosition=0), y2=alt.Y2(f"{down}:N", bandPosition=1), **x)
-    text = alt.Chart(values([{"if_gone": place}])).mark_text(dy=-8, fontSize=11, color=ink())
+    text = alt.Chart(values([{"if_gone": place}])).mark_text(dy=-8, fontSize=12, color=ink())
     return [dashes, text.encode(y=alt.value(0), text=alt.value(name), **x)]
 
 
