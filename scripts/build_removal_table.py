@@ -217,7 +217,7 @@ def drawn(rows: Sequence[dict[str, Any]]) -> Any:
         if row["list"] in lists
     ]
     chart = interval_plot(
-        points, down="remover", by="learned from", x="accuracy (chance: 0.5)", least=0.4, one_line=True
+        points, down="remover", by="learned from", x="accuracy", least=0.4, one_line=True, gone="chance"
     )
     chart.vconcat[0].width = 370  # with names and legend, as wide as the text of a page
     return chart

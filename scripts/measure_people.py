@@ -852,10 +852,14 @@ def published(records: Sequence[Record], people: Path | None) -> list[Record]:
     return found
 
 
+#: The upright mark of the highest correlation that the reliability of ratings allows, in the legend as in the rows.
+_CEILING, _BAR = "highest possible", "M-0.2,-1L0.2,-1L0.2,1L-0.2,1Z"
+
+
 def draw(numbers: Record) -> None:
     """Draw the agreement of every scale by kind, next to the ceiling of its raters."""
     from densray.figures._narrow import save_both
-    from densray.figures._style import BLUE, GREEN, GREY, VERMILLION, altair, dashed_lines, styled, values
+    from densray.figures._style import BLUE, GREEN, GREY, VERMILLION, altair, styled, values
 
     alt = altair()
     shown = {"mean-difference": "seed words", "ten ratings and seeds": "seed words and ten ratings",
@@ -871,23 +875,37 @@ def draw(numbers: Record) -> None:
             if value is not None:
                 points.append({"kind": label, "r": value, "axis": title, "scale": record["scale"]})
         if record.get("reliability") is not None:
-            ceilings.append({"kind": label, "r": float(np.sqrt(record["reliability"]))})
+            ceilings.append({"kind": label, "r": float(np.sqrt(record["reliability"])), "axis": _CEILING})
     order = sorted({point["kind"] for point in points}, key=lambda kind: ("(Grand)" not in kind, kind))
-    y = alt.Y("kind:N", sort=order, title=None, axis=alt.Axis(labelLimit=260))
-    scale, axis = alt.Scale(domain=[-0.5, 1.0]), alt.Axis(values=[-0.5, 0.0, 0.5, 1.0])
+    room = alt.Scale(domain=order, paddingInner=0.2, paddingOuter=0.1)
+    y = alt.Y("kind:N", scale=room, title=None, axis=alt.Axis(labelLimit=260, ticks=False, domain=False))
+    scale, axis = alt.Scale(domain=[-0.5, 1.0], nice=False), alt.Axis(values=[-0.5, 0.0, 0.5, 1.0], grid=False)
     x = alt.X("r:Q", title="correlation with people", scale=scale, axis=axis)
+    names = alt.Scale(domain=[*shown.values(), _CEILING], range=[BLUE, VERMILLION, GREEN, GREY])
+    shapes = alt.Scale(domain=names.domain, range=["circle", "diamond", "triangle-up", _BAR])
+    legend = alt.Legend(title=None, orient="top", symbolOpacity=1)
     looks = {
-        "color": alt.Color("axis:N", title="axis from", scale=alt.Scale(domain=list(shown.values()),
-                           range=[BLUE, VERMILLION, GREEN]), legend=alt.Legend(orient="top")),
-        "shape": alt.Shape("axis:N", scale=alt.Scale(domain=list(shown.values()),
-                           range=["circle", "diamond", "triangle-up"])),
-        "yOffset": alt.YOffset("axis:N", sort=list(shown.values())),
-    }  # fmt: skip
+        "color": alt.Color("axis:N", scale=names, legend=legend),
+        "shape": alt.Shape("axis:N", scale=shapes, legend=legend),
+    }
+    offset = alt.YOffset("axis:N", sort=list(shown.values()), scale=alt.Scale(domain=list(shown.values())))
     dots = alt.Chart(values(points)).mark_point(filled=True, size=34, opacity=0.7)
-    ticks = alt.Chart(values(ceilings)).mark_tick(color=GREY, thickness=2, size=22)
-    zero = dashed_lines({"x": 0.0})
-    chart = alt.layer(*zero, ticks.encode(x=x, y=y), dots.encode(x=x, y=y, **looks, tooltip=["scale:N", "r:Q"]))
-    said = "Agreement of axes with people in GloVe 6B, one mark per scale; grey: the highest correlation to expect"
+    # each second row is shaded, with its label, which is above the marks on a phone
+    slot = f"height / {len(order)}"
+    bands = alt.Chart(values([{"row": row} for row in range(0, len(order), 2)])).mark_rect(
+        color=GREY, opacity=0.12, x=0, x2=alt.expr("width"),
+        y=alt.expr(f"datum.row * {slot}"), y2=alt.expr(f"(datum.row + 1) * {slot}"),
+    )  # fmt: skip
+    upright = {"y": alt.Y("kind:N", bandPosition=0), "y2": alt.Y2("kind:N", bandPosition=1)}
+    zero = alt.Chart(values([{"kind": kind, "r": 0.0} for kind in order])).mark_rule(color=GREY, strokeDash=[4, 4])
+    ticks = alt.Chart(values(ceilings)).mark_rule(strokeWidth=2)
+    chart = alt.layer(
+        bands,
+        zero.encode(x=x, **upright),
+        ticks.encode(x=x, color=looks["color"], **upright),
+        dots.encode(x=x, y=y, yOffset=offset, **looks, tooltip=["scale:N", "r:Q"]),
+    )
+    said = "Agreement of axes with people in GloVe 6B, one mark per scale, and the highest possible correlation"
     save_both(styled(chart.properties(width=520, height=420), alt=said), FIGURE)
 
 

@@ -481,13 +481,18 @@ def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mea
     from densray.figures._style import styled
 
     known = Reading(json.loads(NUMBERS.read_text("utf-8")))
+    shown = {
+        (name, model): curves(known, model, name, methods)
+        for name in ("cities", "sp_en_trans", "sst2", "winogender")
+        for model in MODELS[:2]
+    }
+    least = min(row["low"] for rows in shown.values() for row in rows)  # the panels share their scale
     panels = []
-    for name in ("cities", "sp_en_trans", "sst2", "winogender"):
-        for model in MODELS[:2]:
-            chart = layer_curves(curves(known, model, name, methods))
-            chart.config = alt.Undefined  # that of the whole
-            title = alt.Title(f"{TITLES[name]}, {model}", fontSize=13, fontWeight="bold")
-            panels.append(chart.properties(width=300, height=180, title=title))
+    for (name, model), rows in shown.items():
+        chart = layer_curves(rows, least=least)
+        chart.config = alt.Undefined  # that of the whole
+        title = alt.Title(f"{TITLES[name]}, {model}", fontSize=13, fontWeight="bold")
+        panels.append(chart.properties(width=300, height=180, title=title))
     said = f"AUC by layer for {', '.join(methods)} on four sets in {MODELS[0]} and {MODELS[1]}"
     whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared", y="shared")
     save_both(styled(whole, alt=said), DOCS / "states_layers.svg")

@@ -194,16 +194,14 @@ def take_figures() -> None:
     from densray import load_space, paper
     from densray.figures import anchor_scatter
     from densray.figures._narrow import save_both
-    from densray.figures._style import _brighter
+    from densray.figures._style import on_dark
 
     gaps = paper.occupation_gaps(load_space("googlenews-26k"))
     chart = anchor_scatter(
         paper.figure2(gaps), anchors=paper.ANCHORS, title="Cosines of occupations to “man” and “woman”"
     )
     for suffix, ground in GROUNDS.items():
-        drawn = _brighter(chart.to_dict())
-        drawn["config"]["background"] = ground
-        save_both(type(chart).from_dict(drawn, validate=False), IMAGES / f"figure2{suffix}.svg")
+        save_both(on_dark(chart, ground) if suffix else chart, IMAGES / f"figure2{suffix}.svg")
 
 
 PARTS: dict[str, Callable[[], None]] = {

@@ -41,7 +41,8 @@ def test_a_label_far_outside_the_range_is_clipped_by_auto_and_named(space: WordS
     assert found.axis.known_rows.y.max() == found.suspects.high == pytest.approx(9.0)
     assert found.suspects.cost > 0.03
     assert found.suspects.lines[0] in found.text()
-    assert found.suspects.lines[0] in found.tables()[0].notes
+    assert found.tables()[1].title.startswith("Labels that may be wrong")
+    assert found.suspects.lines[0] in found.tables()[1].notes
     plain = diagnose(space, Lexicon(wrong), method="ridge", n_permutations=19, normalize=False)
     assert plain.axis.known_rows.y.max() == 70.0
     assert [label.word for label in plain.suspects.of("outlying")] == [low_word]

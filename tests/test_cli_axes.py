@@ -412,7 +412,7 @@ def test_induce_and_diagnose_write_a_report_with_figures(
     assert run(inducing) == 2  # it exists
     assert not (tmp_path / "o.csv").exists()
     assert run([*inducing, "--overwrite", "-q"]) == 0
-    assert page.read_text("utf-8").count("data:image/svg+xml") == 2 * 2, "each chart in two layouts"
+    assert page.read_text("utf-8").count("data:image/svg+xml") == 2 * 4, "each chart in two layouts, light and dark"
     capsys.readouterr()
 
 

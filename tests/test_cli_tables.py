@@ -61,7 +61,7 @@ def test_the_report_of_documents_names_the_labels_in_its_text_and_its_legend(fol
     )
     content = page.read_text("utf-8")
     charts = [b64decode(chart).decode() for chart in re.findall(r"base64,([^\"]+)", content)]
-    assert len(charts) == 2  # wide, and for a phone
+    assert len(charts) == 4  # wide and for a phone, light and dark
     for chart in charts:
         assert ">left</text>" in chart
         assert ">right</text>" in chart
@@ -155,10 +155,10 @@ def test_score_and_erase_write_reports(folder, tmp_path, capsys) -> None:
     assert run(["erase", docs, saved, "-o", str(tmp_path / "b.parquet"), "--report", str(again), "--quiet"]) == 0
     for page in (removal, again):
         text = page.read_text("utf-8")
-        assert "On rows the erasure has not seen" in text
-        assert "AUC of each model before and after the removal" in text
+        assert "On rows the erasure has not seen" not in text, "the table has these numbers"
+        assert "AUC of each model on unseen rows" in text
         verdict = text.index('<p class="verdict')
-        assert verdict < text.index("On rows the erasure has not seen")
+        assert verdict < text.index("What remains in unseen rows")
         assert "Too few rows to say how much is left." in text[verdict : text.index("</p>", verdict)]
     assert "docs.parquet" in removal.read_text("utf-8"), "the provenance names the table"
     capsys.readouterr()

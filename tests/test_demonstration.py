@@ -65,6 +65,10 @@ def test_conclusions_come_first_and_the_long_table_is_folded(demo):
         "• Removed",
     ]
     assert page.index("<li>Found") < page.index("<figure>") < page.index("<table>")
+    assert "between “man” and “woman” falls" in page
+    assert "<code>densray evaluate bias</code>" in page
+    assert "coordinate" not in re.sub(r"base64,[^\"]+", "", page)
+    assert re.findall(r"<th[^>]*>(\w+|τ)</th>", page)[:3] == ["method", "AUC", "τ"]
     assert page.index("<details><summary>Table 3") > page.index("<figure>")
 
 

@@ -323,8 +323,8 @@ def test_built_pages_do_not_scroll_sideways_and_show_their_captions(chrome: Any,
 
 
 #: Sizes of the letters of a chart in pixels of the screen: the least one, and the width of the chart.
-_LETTERS = """async () => (await Promise.all([...document.querySelectorAll('.bd-article img[src$=".svg"]')].map(
-    async image => {
+_LETTERS = """async () => (await Promise.all([...document.querySelectorAll('.bd-article img[src$=".svg"]')].filter(
+    image => image.getClientRects().length).map(async image => {
         await image.decode()
         const file = await (await fetch(image.currentSrc)).text()
         const drawing = new DOMParser().parseFromString(file, 'image/svg+xml').documentElement
@@ -521,6 +521,47 @@ def test_a_built_page_shows_one_picture_in_the_light_and_another_in_the_dark() -
         r'<img[^>]*class="([^"]*)"[^>]*src="_images/explorer-axis(-dark)?\.png"', built.read_text("utf-8")
     )
     assert {("only-light" in classes, suffix) for classes, suffix in shown} == {(True, ""), (False, "-dark")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1024])
+def test_a_built_page_shows_charts_in_the_colours_of_its_scheme(chrome: Any, site: str, width: int) -> None:
+    from browser import Visitor
+
+    for scheme, ground in (("light", 'fill="white"'), ("dark", 'fill="#14181e"')):
+        visitor = Visitor(chrome, site, scheme=scheme, width=width, height=900)
+        for page in ("people", "scale", "gallery/plot_gender_removed"):
+            visitor.page.goto(f"{site}/{page}.html")
+            shown = visitor.page.evaluate(
+                """async () => Promise.all([...document.querySelectorAll('.bd-article img')].filter(
+                    image => image.getClientRects().length).map(async image => [image.currentSrc,
+                        getComputedStyle(image).filter, await (await fetch(image.currentSrc)).text()]))"""
+            )
+            assert shown, page
+            for source, filtered, drawing in shown:
+                assert ("-narrow" in source) == (width == 390), source
+                assert ("-dark" in source) == (scheme == "dark"), source
+                assert filtered == "none", source
+                assert ground in drawing or source.endswith(".png"), (source, scheme)
+        visitor.context.close()
+
+
+def test_every_committed_chart_has_only_colours_with_a_dark_version(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="the extra `docs` (sphinx) is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCUMENTS / "_extensions"))
+        pictures = import_module("dark_pictures")
+    charts = [*DOCUMENTS.glob("*.svg"), *(DOCUMENTS / "images").glob("scaling-*.svg")]
+    assert len(charts) > 15
+    on_both = {"none", "#8A8A8A", "#CC79A7", pictures.GROUND}
+    for chart in charts:
+        if chart.stem.endswith("-narrow"):
+            continue
+        dark = pictures.write_dark_chart(chart, tmp_path)
+        for path in (dark, dark.with_name(f"{dark.stem}-narrow.svg")):
+            light = chart.with_name(path.name.replace("-dark", "")).read_text("utf-8")
+            known = set(re.findall(r'(?:fill|stroke)="([^"]+)"', light)) - on_both
+            assert known & set(re.findall(r'(?:fill|stroke)="([^"]+)"', path.read_text("utf-8"))) == set(), path.name
 
 
 EXTENSIONS = Path(__file__).parents[1] / "docs" / "_extensions"

@@ -19,6 +19,7 @@ from densray.metrics import Interval, auc
 from densray.probes import Recovery, recovery
 from densray.remains import ProbeResult, Remains
 from densray.removers import REMOVERS, CurvePoint, DirectionChoice, choose_directions, covariance_difference
+from densray.report import show_estimate
 from densray.states import States
 
 
@@ -80,6 +81,13 @@ def test_a_model_fitted_on_the_erased_training_rows_is_shown_where_it_recovers_m
     assert "an RBF model fitted on the erased training rows still recovers it with AUC 0.99" in shown
     less = replace(remains["rbf"], after_learned=Recovery(0.5, Interval(0.4, 0.6)))
     assert "training rows" not in replace(remains, probes=(remains["linear"], less)).summary
+    table = remains.table()
+    assert table.headings == ["model", "before", "after", "trained on erased rows"]
+    (_, last), (name, best) = (line[0::3] for line in table.shown())
+    assert (last, name) == ("–", "RBF model")
+    assert best == show_estimate(learned.auc, learned.interval.low, learned.interval.high)
+    drawn = [(row["model"], row["space"], row["value"]) for row in remains.intervals()]
+    assert drawn[-1] == (name, table.headings[-1], learned.auc)
     noise = np.random.default_rng(0).permutation(rows.y)
     assert Erasure.fit(rows.relabelled(noise), normalize=False).remains(models=["rbf"])["rbf"].after_learned.auc < 0.65
 

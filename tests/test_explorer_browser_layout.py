@@ -183,7 +183,25 @@ _LISTS_FIRST = """() => [...document.querySelectorAll('[class*="st-key-charts-"]
 }).filter(distance => distance !== null)"""
 
 
-@pytest.mark.parametrize("page", ["axis", "remove", "spaces"])
+def test_the_axis_page_has_the_same_order_at_every_width(chrome, address):
+    visitor = Visitor(chrome, address)
+    visitor.go(PAGES["axis"])
+    visitor.sees("Nearest words, by cosine")
+    for width in (390, 1024, 1440):
+        visitor.resize(width)
+        main = visitor.page.get_by_test_id("stMain")
+        label, box = main.get_by_text("My words", exact=True).first, main.get_by_role("textbox", name="My words")
+        assert abs(label.bounding_box()["y"] - box.bounding_box()["y"]) < 30  # in one line
+        parts = [main.get_by_test_id(name).first for name in ("stMetric", "stVegaLiteChart", "stDataFrame")]
+        heights = [part.bounding_box()["y"] for part in parts]
+        assert heights == sorted(heights), width
+        numbers = [each.bounding_box()["y"] for each in main.get_by_test_id("stMetric").all()]
+        assert len(numbers) == 4
+        assert len({round(number / 20) for number in numbers}) == (1 if width == 1440 else 2)
+    visitor.context.close()
+
+
+@pytest.mark.parametrize("page", ["remove", "spaces"])
 def test_lists_come_before_charts_on_a_phone_and_below_them_in_a_wide_window(chrome, address, page):
     visitor = Visitor(chrome, address)
     visitor.go(PAGES[page])
@@ -195,13 +213,18 @@ def test_lists_come_before_charts_on_a_phone_and_below_them_in_a_wide_window(chr
     visitor.context.close()
 
 
-def test_the_controls_of_the_map_stand_two_abreast_on_a_phone(chrome, address):
+def test_the_controls_of_the_map_stand_two_abreast_where_the_window_is_narrow(chrome, address):
     visitor = Visitor(chrome, address)
-    visitor.go("map").resize(390)
-    boxes = [each.bounding_box() for each in visitor.page.get_by_test_id("stMain").get_by_test_id("stSelectbox").all()]
-    assert boxes[0]["y"] == boxes[1]["y"] < boxes[2]["y"]
-    assert boxes[0]["x"] < boxes[1]["x"]
-    assert visitor.page.locator(".word-map").bounding_box()["y"] < 700
+    visitor.go("map")
+    for width in (1024, 390):
+        visitor.resize(width)
+        selects = visitor.page.locator('[class*="st-key-controls-map"] [data-testid="stSelectbox"]').all()
+        boxes = [each.bounding_box() for each in selects]
+        assert boxes[0]["y"] == boxes[1]["y"] < boxes[2]["y"]
+        assert boxes[0]["x"] < boxes[1]["x"]
+    visitor.until(lambda: "mouse wheel" not in visitor.page.get_by_test_id("stMain").inner_text())
+    drawn = visitor.page.locator('.word-map, [data-testid="stVegaLiteChart"]').first
+    assert drawn.bounding_box()["y"] < 700
     visitor.context.close()
 
 

@@ -53,7 +53,7 @@ class TestTheMap:
         page = open_page("map")
         assert set(points(page)) == set(load_word_list("occupations"))
         (legend,) = [part["legend"] for part in parts(spec(page)) if "title" in (part.get("legend") or {})]
-        assert legend["title"] == "us-occupation-shares"
+        assert legend["title"] == "share of women (US)"
         assert page.query_params["shown"] in ("occupations", ["occupations"])
 
     def test_a_number_of_points_in_the_address_asks_for_frequent_words_without_colour(self):
@@ -120,7 +120,7 @@ class TestTheMap:
     def test_a_third_axis_colours_the_words(self):
         page = open_page("map", color="us-occupation-shares", mark="nurse coach", points="500")
         (legend,) = [part["legend"] for part in parts(spec(page)) if "title" in (part.get("legend") or {})]
-        assert legend["title"] == "us-occupation-shares"
+        assert legend["title"] == "share of women (US)"
         assert "← carpenter, laborer" in legend["labelExpr"].replace("\\u2190", "←")
         assert "nurse, secretary →" in legend["labelExpr"].replace("\\u2192", "→")
         assert points(page)["nurse"]["shade"] > points(page)["coach"]["shade"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -275,8 +276,9 @@ class TestRemove:
         page = open_page("remove")
         next(button for button in page.button if button.label.startswith("Test nonlinear")).click()
         page.run(timeout=120)
-        probes = next(frame.value for frame in page.table if "if gone" in frame.value)
-        assert list(probes["model"]) == ["linear", "rbf", "mlp"]
+        probes = next(frame.value for frame in page.table if "before" in frame.value)
+        assert list(probes["model"]) == ["linear model", "RBF model", "neural network"]
+        assert all(re.fullmatch(r"\d\.\d{3} \[\d\.\d{3}, \d\.\d{3}\]", each) for each in probes["after"])
         notices = texts([*page.info, *page.success, *page.warning, *page.error])
         assert "not tested" not in notices.lower()
         wanted = bench_module.RemovalChoice(("source",), (), "leace", "text")

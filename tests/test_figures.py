@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib import resources
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from densray.figures import for_page
 from densray.figures._labels import place_labels, text_width
 from densray.figures._narrow import NARROW, for_phone, narrow_path, narrow_svg, save_both
 from densray.figures._scatter import padded_domain
-from densray.figures._style import method_looks
+from densray.figures._style import _BRIGHT, dark_svg, group_looks, method_looks, on_dark
 from planted import planted_space
 
 alt = pytest.importorskip("altair", reason="figures are an extra")
@@ -268,6 +270,8 @@ def test_differences_reach_as_far_to_either_side() -> None:
         (domain,) = {tuple(part["x"]["scale"]["domain"]) for part in parts(panel.to_dict())
                      if "scale" in (part.get("x") or {})}  # fmt: skip
         assert domain[0] == -domain[1]
+        for row in packed_rows(panel.to_dict()):
+            assert row["across"] == row["man"] - row["woman"]  # the first anchor is at the right
     assert {"original", "complement"} == set(figures.difference_panels(SCATTER))
 
 
@@ -310,6 +314,91 @@ def test_on_a_dark_page_colours_are_brighter_and_words_stay_as_they_are() -> Non
     assert "#5BB6EE" in colors
     assert "#0072B2" in next(part["domain"] for part in parts(drawn) if "\u2060highest" in (part.get("domain") or []))
     assert drawn["datasets"]["table"][0]["word"] == "#0072B2"
+
+
+def contrast(color: str, ground: str) -> float:
+    """The contrast ratio of WCAG 2."""
+    lights = []
+    for each in (color, ground):
+        red, green, blue = (int(each[place : place + 2], 16) / 255 for place in (1, 3, 5))
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue)]
+        lights.append(0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2])
+    return (max(lights) + 0.05) / (min(lights) + 0.05)
+
+
+MANY = [*method_looks(["densray", "densifier", "svm", "svr", "ridge", "a", "b", "c", "d"]).values()]
+SERIES = list(dict.fromkeys(look[0] for look in (*MANY, *group_looks(list("abcde")).values())))
+
+
+@pytest.mark.parametrize("color", SERIES)
+def test_every_series_can_be_seen_on_white_and_on_dark_pages(color: str) -> None:
+    assert contrast("#FFFFFF", "#000000") == pytest.approx(21)
+    assert contrast("#E69F00", "#FFFFFF") < 3  # the orange of Okabe & Ito cannot
+    assert contrast(color, "#FFFFFF") >= 3
+    for ground in ("#14181E", "#16181B", "#121212", "#262730"):  # documentation, reports, files, the explorer
+        assert contrast(_BRIGHT.get(color, color), ground) >= 3
+
+
+def test_no_two_series_have_almost_the_same_colour() -> None:
+    assert len(SERIES) == 9
+    for colors in (SERIES, [_BRIGHT.get(color, color) for color in SERIES]):
+        for first, second in combinations(colors, 2):
+            apart = [abs(int(first[at : at + 2], 16) - int(second[at : at + 2], 16)) for at in (1, 3, 5)]
+            assert max(apart) >= 45, (first, second)  # the two ambers had 26
+
+
+def test_a_chart_on_a_dark_page_has_other_colours_and_the_same_words() -> None:
+    rows = [{**row, "space": "#0072B2" if row["space"] == "original" else "black"} for row in MEASURED]
+    chart = figures.interval_plot(rows, gone="chance")
+    light, dark = figures.to_svg(chart), figures.to_svg(on_dark(chart, "#14181e"))
+    assert dark_svg(light, "#14181e") == dark
+    assert texts(dark) == texts(light)
+    assert 'fill="#333333"' not in dark
+    assert "white" not in dark
+
+
+def test_a_line_that_is_the_same_in_all_rows_has_its_name() -> None:
+    assert "chance" in texts(figures.to_svg(figures.interval_plot(MEASURED, gone="chance")))
+    other = [{**row, "if_gone": 0.1 * number} for number, row in enumerate(MEASURED)]
+    assert "chance" not in texts(figures.to_svg(figures.interval_plot(other, gone="chance")))
+
+
+def test_the_line_of_chance_has_its_name() -> None:
+    assert texts(figures.to_svg(figures.layer_curves(LAYERS))).count("chance") == 1
+
+
+def test_the_axis_of_layers_begins_and_ends_at_a_label() -> None:
+    for low in (0.45, 0.33, 0.12):
+        drawn = figures.layer_curves([{**row, "low": low} for row in LAYERS]).to_dict()
+        ups = [part["y"] for part in parts(drawn) if "axis" in (part.get("y") or {})]
+        (domain,) = {tuple(up["scale"]["domain"]) for up in ups}
+        (labels,) = {tuple(up["axis"]["values"]) for up in ups}
+        assert domain == (labels[0], labels[-1])
+        assert low - 0.2 < labels[0] <= low
+        assert labels[-1] == 1.0
+
+
+def test_seeds_that_are_left_out_together_are_one_row() -> None:
+    rows = [{"word": word, "label": 1.0, "influence": 2.5} for word in ("defeat", "defeated", "defeating")]
+    rows += [{"word": "defensive", "label": -1.0, "influence": 2.5}, {"word": "bad", "label": -1.0, "influence": 1.0}]
+    drawn = figures.seed_influence(rows).to_dict()
+    (names,) = {tuple(part["y"]["scale"]["domain"]) for part in parts(drawn) if "scale" in (part.get("y") or {})}
+    assert names == ("defeat, defeated, … (3)", "defensive", "bad")
+
+
+def test_both_axes_of_a_scatter_have_ticks_in_equal_steps() -> None:
+    rows = [{"word": f"w{n}", "a": n / 40, "b": n / 20} for n in range(10)]
+    drawn = figures.axis_scatter(rows, axes=("a", "b")).to_dict()
+    steps = set()
+    for channel in "xy":
+        ends = next(part[channel] for part in parts(drawn) if "scale" in (part.get(channel) or {}))
+        labels = ends["axis"]["values"]
+        assert ends["scale"]["domain"][0] <= labels[0] < labels[-1] <= ends["scale"]["domain"][1]
+        steps |= {round(second - first, 9) for first, second in pairwise(labels)}
+    assert len(steps) == 1
+    wide = [{**row, "b": 100 * row["b"]} for row in rows]  # no step fits both
+    drawn = figures.axis_scatter(wide, axes=("a", "b")).to_dict()
+    assert all("values" not in (part.get("axis") or {}) for part in parts(drawn))
 
 
 def test_letters_follow_the_ground() -> None:
@@ -502,8 +591,18 @@ def test_a_figure_goes_into_a_report() -> None:
 
     figure = figures.figure(CHARTS["eigenvalue_spectrum"](), "Eigenvalues")
     page = to_html(Section("Axis", figures=[figure]))
-    assert '<source media="(max-width: 720px)" srcset="data:image/svg+xml;base64,' in page
-    assert page.count("data:image/svg+xml;base64,") == 2
+    assert re.findall(r'<source media="([^"]*)" srcset="data:image/svg\+xml;base64,', page) == [
+        "(max-width: 720px) and (prefers-color-scheme: dark)",
+        "(max-width: 720px)",
+        "(prefers-color-scheme: dark)",
+    ]
+    grounds = re.findall(
+        r'<rect width="\d+" height="\d+" fill="([^"]+)"', figure.svg + figure.dark + figure.dark_narrow
+    )
+    assert len(grounds) == 3
+    assert grounds[0] == "white"
+    css = resources.files("densray.report").joinpath("page.css").read_text("utf-8")
+    assert {f"--paper: {ground};" in css for ground in grounds[1:]} == {True}
     assert "<source" not in to_html(Section("Axis", figures=[Figure(figure.svg, "Eigenvalues")]))
 
 
@@ -597,4 +696,6 @@ def test_the_texts_of_a_file_say_how_wide_they_are():
     svg = figures.to_svg(CHARTS["ranked_words"]())
     assert all("textLength" in look for look, text in re.findall(r"<text([^>]*)>([^<]+)</text>", svg) if len(text) > 1)
     assert with_widths(svg) == svg
+    assert 'font-family="Arial, Helvetica,' in svg  # fonts of these widths, if there are any
+    assert "spacingAndGlyphs" not in svg  # letters keep their shape in others
     assert with_widths('<text font-size="12px">日本語</text>') == '<text font-size="12px">日本語</text>'

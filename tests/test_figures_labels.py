@@ -74,9 +74,13 @@ def look_everywhere(texts, points, *, size, obstacles):
                     continue
                 if any(runs_through(other, box) or crosses(line, other) for other in lines):
                     continue
-                covered = sum(overlap(box, square(other, 3.5)) for other in obstacles)
-                if covered <= 2 and far / 24.0 + covered < least:
-                    best, least = box, far / 24.0 + covered
+                if any(overlap(box, square(other, 3.5)) for other in obstacles):
+                    continue
+                around = box[0] - 4.5, box[1] - 4.5, box[2] + 4.5, box[3] + 4.5
+                if far == 0 and any(overlap(around, square(other, 0.0)) for other in obstacles):
+                    continue  # without a leader line, it seems to belong to that point
+                if far < least:
+                    best, least = box, far
         if best is not None:
             placed[number] = best
     return [(texts[number], ((b[0] + b[2]) / 2, (b[1] + b[3]) / 2)) for number, b in placed.items()]
@@ -98,6 +102,14 @@ def test_a_label_goes_further_to_keep_points_clear():
     beside = [(100.0 + step, 100.0) for step in range(12, 40, 6)]
     (label,) = place_labels(["word"], [(100.0, 100.0)], size=(300, 200), obstacles=beside)
     assert label.middle[0] < 100.0
+
+
+def test_a_label_without_a_leader_line_is_next_to_no_other_point():
+    place = {"size": (300, 200), "obstacles": [(100.0, 100.0), (133.0, 91.0), (66.0, 91.0)]}
+    (label,) = place_labels(["word"], [(100.0, 100.0)], **place)
+    assert label.middle[1] != 100.0  # at its right and at its left there is another point above the word
+    line = [(100.0 + step, 100.0 + down) for step in range(-80, 81, 10) for down in (-8, 8)]
+    assert place_labels(["word"], [(100.0, 100.0)], size=(300, 200), obstacles=line) == []
 
 
 def test_a_label_that_would_hide_points_is_left_out():
@@ -154,5 +166,6 @@ def test_labels_mislead_at_no_width_of_the_chart(border):
 
     careless = place_labels(texts, marks, **place)  # placed for one width, without the border
     assert "a label crosses the border" in broken_promises(careless, marks, border, 1.0)
+    careless = place_labels(texts, marks, size=(400, 300))
     later = [broken_promises(careless, marks, border, width) for width in np.linspace(1.0, 1.6, 13)]
     assert "labels overlap" in set().union(*later)

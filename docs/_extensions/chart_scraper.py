@@ -8,9 +8,11 @@ from typing import Any
 
 import altair
 import vl_convert
+from dark_pictures import GROUND, dark_name
 from PIL import Image, ImageChops, ImageOps
 
 from densray.figures._narrow import save_both
+from densray.figures._style import on_dark
 
 #: Charts already shown, by the example they belong to.
 _shown: dict[str, list[Any]] = {}
@@ -41,6 +43,7 @@ def save_new_charts(
             seen.append(value)
             path = Path(next(block_vars["image_path_iterator"]))
             save_both(value, path)
+            save_both(on_dark(value, GROUND), path.with_name(dark_name(path.name)))
             place = path.relative_to(gallery_conf["src_dir"]).as_posix()
             said = " ".join(value.to_dict()["description"].split())
             shown.append(f"\n.. image:: /{place}\n   :alt: {said}\n")

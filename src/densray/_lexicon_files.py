@@ -49,7 +49,7 @@ _TWO_LISTS = Advice(
 _LABELS_NEEDED = (
     " is not a number. Use 1/-1 or a score.",
     Advice(
-        " The words positive and negative are read too; for others, use ",
+        " Or use positive and negative, or ",
         Argument("label_names", ("low", "high")),
         ". If there is no label, leave it empty.",
     ),

@@ -34,6 +34,14 @@ SECTIONS = ("family", "gram1-adjective-to-adverb", "gram3-comparative", "gram7-p
 Part: TypeAlias = tuple[Section, str]
 """A section, and its conclusion."""
 
+#: Pixels of a chart that is as wide as the page.
+_WIDE = 760
+#: The main columns of the table of methods; `densray evaluate lexicon` shows more.
+_SHOWN_OF_METHODS = (
+    "method", Column("auc", "AUC", decimals=3, ends=("auc_low", "auc_high")), Column("tau", "τ", decimals=3),
+    Column("accuracy", decimals=3), Column("spearman", decimals=3), Column("pearson", decimals=3),
+    Column("seconds", decimals=2),
+)  # fmt: skip
 _METHODS = ("densray-unit", "densifier", "svm", "ridge")
 
 
@@ -69,14 +77,14 @@ def _sentiment(space: WordSpace) -> Part:
     measured = evaluate_induction(space, lexicon, methods=_METHODS)
     induced = induce(space, lexicon, method="ridge")
     ridge = measured.score("ridge")
-    chart = partial(ranked_words, induced, axis="coordinate on the sentiment axis")
+    table = replace(measured.tables()[0], columns=_SHOWN_OF_METHODS)
     caption = "The two ends of the sentiment axis; bars: two standard errors, from axes without each seed."
     section = Section(
         "A sentiment axis",
         "The vocabulary along the ridge axis; then Kendall's τ with the labels of words the axis has not seen, for "
         "four methods.",
-        [measured.tables()[0], *(replace(table, folded=True) for table in induced.tables())],
-        _pictures((chart, caption)),
+        [table, *(replace(table, folded=True) for table in induced.tables())],
+        _pictures((lambda: ranked_words(induced, axis="score on the sentiment axis").properties(width=_WIDE), caption)),
         measured.provenance,
     )
     auc = show_estimate(ridge.auc, ridge.auc_low, ridge.auc_high, 2)
@@ -119,10 +127,10 @@ def _two_axes(space: WordSpace) -> Part:
         {"word": word, **{name: float(values[row]) for name, values in coordinates.items()}}
         for row, word in enumerate(words)
     ]
-    chart = partial(axis_scatter, rows, axes=("sentiment", "gender"))
+    chart = partial(axis_scatter, rows, axes=("sentiment", "gender"), size=(_WIDE, 560))
     section = Section(
         "Two named axes",
-        "The same occupations by sentiment (right is positive) and gender (up is male): coordinates anyone can name.",
+        "The same occupations by sentiment (right is positive) and gender (up is male): scores that anyone can name.",
         figures=_pictures((chart, "Occupations by sentiment and gender.")),
     )
     return section, ""
@@ -210,8 +218,9 @@ def _removal(space: WordSpace) -> Part:
     )
     before, after = rows[0], rows[1]
     return section, (
-        f"Removed: without its gender axis the mean difference of occupations between the two words falls from "
-        f"{show_number(before['gap'])} to {show_number(after['gap'])}; agreement with people's ratings of similarity "
-        f"stays ({show_number(before['men'])}, then {show_number(after['men'])}). How much is left elsewhere: "
-        "densray evaluate bias."
+        f"Removed: without its gender axis the mean difference of occupations between “{ANCHORS[0]}” and "
+        f"“{ANCHORS[1]}” falls from {show_number(before['gap'])} to {show_number(after['gap'])}; agreement with "
+        f"people's ratings of similarity stays ({show_number(before['men'])}, then {show_number(after['men'])}). How "
+        "much is left elsewhere: "
+        "`densray evaluate bias`."
     )

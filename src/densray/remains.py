@@ -56,6 +56,8 @@ _LINEAR_FINDINGS = {
     _UNFOUND: ("unclear", "There was little to remove: linear models did not find it before either"),
 }
 _MODEL_NAMES = {"linear": "a linear model", "rbf": "an RBF model", "mlp": "a neural network"}
+#: Name of the second AUC of an RBF model, in the table and in the chart.
+_LEARNED = "trained on erased rows"
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,11 @@ class ProbeResult:
             "after_learned_low": None if self.after_learned is None else self.after_learned.interval.low,
             "after_learned_high": None if self.after_learned is None else self.after_learned.interval.high,
         }
+
+    @property
+    def name(self) -> str:
+        """The model in words, such as “RBF model”."""
+        return _MODEL_NAMES[self.model].split(maxsplit=1)[1]
 
     @property
     def strongest(self) -> tuple[str, Recovery]:
@@ -226,13 +233,15 @@ class Remains:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per set of labels and model."""
-        return [{**probe.to_dict(), "if_gone": None if probe.kept else 0.5} for probe in self.probes]
+        return [
+            {**probe.to_dict(), "name": probe.name, "if_gone": None if probe.kept else 0.5} for probe in self.probes
+        ]
 
     def intervals(self) -> list[dict[str, Any]]:
         """Return the AUC of each model before and after, as input for `densray.figures.interval_plot`."""
         return [
             {
-                "model": _MODEL_NAMES[probe.model].split(maxsplit=1)[1],
+                "model": probe.name,
                 "space": name,
                 "part": f"{probe.concept}{' (kept)' if probe.kept else ''}",
                 "value": found.auc,
@@ -241,26 +250,28 @@ class Remains:
                 "if_gone": None if probe.kept else 0.5,
             }
             for probe in self.probes
-            for name, found in (("before", probe.before), ("after", probe.after))
+            for name, found in (("before", probe.before), ("after", probe.after), (_LEARNED, probe.after_learned))
+            if found is not None
         ]
 
     def table(self) -> Table:
         """Return the AUC of each model before and after."""
-        columns: list[Column | str] = ["concept", "model"] if any(probe.concept for probe in self.probes) else ["model"]
-        columns += [Column(key, decimals=3) for key in ("before", "after", "low", "high")]
+        columns: list[Column | str] = ["concept"] if any(probe.concept for probe in self.probes) else []
+        columns += [Column("name", "model"), Column("before", decimals=3)]
+        columns += [Column("after", decimals=3, ends=("low", "high"))]
         unseen = f"that the erasure was not learned from ({self.learned_from:,} others)"
         seen = f"({self.n_learned:,} of these rows were used to learn the erasure)"
         note = (
             f"AUC of models cross-validated on {self.tested_on:,} rows {seen if self.n_learned else unseen}, with the "
-            "95% interval of the AUC after it."
+            "95% interval of the AUC after it. Chance: 0.5."
         )
         if any(probe.after_learned is not None for probe in self.probes):
-            columns.append(Column("after_learned", "fitted on training rows", decimals=3))
+            ends = "after_learned_low", "after_learned_high"
+            columns.append(Column("after_learned", _LEARNED, decimals=3, ends=ends))
             note += (
-                " “Fitted on training rows”: the AUC on the same rows of a model that was fitted on the erased rows "
+                f" “{_LEARNED.capitalize()}”: the AUC on the same rows of a model that was fitted on the erased rows "
                 "that the erasure was learned from."
             )
-        columns.append(Column("if_gone", "if gone", decimals=1))
         notes = [note] if self.probes else [self.reason]
         title = "What remains in rows that were used for learning" if self.n_learned else "What remains in unseen rows"
         return Table(title, columns, self.rows(), notes)

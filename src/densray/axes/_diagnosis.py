@@ -65,6 +65,8 @@ _ABOUT_LABELS = {
     "word": "The verdict is about the word lists. Whether people would agree is another question: rate some words.",
     "row": "The verdict is about the labels. Whether people would agree with the scores is another question.",
 }
+#: Why a label may be wrong.
+_REASONS = {"outlying": "far outside the range of the others", "misplaced": "far from its held-out score"}
 #: Number of axes whose held-out agreement is measured, if they are cheap to fit.
 MEASURED_AXES = 3
 #: Up to this many seeds, the rows of a fold may not span several axes.
@@ -184,19 +186,18 @@ class Diagnosis(Result):
     def tables(self) -> list[Table]:
         """Return the statistics behind the verdict, the influential seeds, and the missing words."""
         together = [each.line for each in (self.forms, self.proposal) if each is not None]
-        doubts = self._suspect_lines
         notes = [
             *together,
-            *doubts,
             *self._outlying_notes(),
             *([] if self._lacks_ratings else [_ABOUT_LABELS[self.axis.noun]]),
         ]
         tables = [Table("The figures behind it", ["figure", "value", "meaning"], self._figures(), notes)]
+        tables += self._suspect_tables()
         seed_columns: list[Column | str] = [
             Column("word", self.axis.noun),
             Column("label", grouped=False),
             Column("score", "held-out score", decimals=3),
-            Column("agreement", "probability of its label", decimals=3),
+            Column("agreement", "probability of its label", decimals=3, open_ends=True),
             Column("influence", "turns the axis by (°)", decimals=2),
         ]
         title = f"Seeds that move the axis most ({self.influence})"
@@ -216,6 +217,25 @@ class Diagnosis(Result):
             title = f"Missing words the space may have otherwise: {len(rows)}"
             tables.append(Table(title, ["missing", "in the space", "difference"], rows[:10], self._case_notes()))
         return tables
+
+    def _suspect_tables(self) -> list[Table]:
+        """Return the labels that may be wrong, if there are any, with their cost."""
+        if self.suspects is None:
+            return []
+        rows = [
+            {"word": each.word, "label": each.label, "expected": each.expected, "reason": _REASONS[each.reason]}
+            for each in self.suspects.labels
+        ]
+        columns: list[Column | str] = [
+            Column("word", self.axis.noun),
+            Column("label", grouped=False),
+            Column("expected", "label by its held-out score", decimals=3),
+            *(["reason"] if self.suspects.of("outlying") else []),
+        ]
+        notes = self.suspects.lines_with(self.label_names, self.axis.noun, misplaced=False)
+        title = "Labels that may be wrong, the furthest from their held-out scores first"
+        title += f" (10 of {len(rows):,})" if len(rows) > 10 else ""
+        return [Table(title, columns, self._shown(rows[:10]), notes)]
 
     def _shown(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return seeds with long texts, such as documents, cut to one line, and with the names of their labels."""

@@ -79,8 +79,13 @@ class SuspectLabels:
         """The labels and their cost, in one to three lines."""
         return self.lines_with()
 
-    def lines_with(self, label_names: tuple[str, str] | None = None, noun: str = "word") -> list[str]:
-        """Return the labels and their cost, with the names of the low and the high label, and of what is labelled."""
+    def lines_with(
+        self, label_names: tuple[str, str] | None = None, noun: str = "word", *, misplaced: bool = True
+    ) -> list[str]:
+        """Return the labels and their cost, with the names of the low and the high label, and of what is labelled.
+
+        Without `misplaced`, labels far from their held-out scores are not named, because a table lists them.
+        """
         names = {} if label_names is None else dict(zip((-1.0, 1.0), label_names, strict=True))
         outlying, against = (self.of(reason) for reason in ("outlying", "misplaced"))
         lines = []
@@ -94,12 +99,12 @@ class SuspectLabels:
             lines.append(
                 f"Labels far outside the range of the others ({others}): {_show_labels(outlying, names)}. {action}"
             )
-        if against:
+        if against and misplaced:
             lines.append(
                 "Labels that may be wrong, the furthest from their held-out scores first: "
                 f"{_show_labels(against, names)}."
             )
-        if lines and self.tau_with is not None and self.tau_without is not None:
+        if self.labels and self.tau_with is not None and self.tau_without is not None:
             lines.append(
                 f"Held-out τ of the other {noun}s: {show_number(self.tau_with)} with these labels as given, "
                 f"{show_number(self.tau_without)} without these {noun}s."

@@ -584,7 +584,8 @@ def _figures_of_diagnosis(diagnosis: Diagnosis | ClassesDiagnosis) -> list[Figur
         return []
     measure = "turns the axis by (°) when left out"
     chart = seed_influence(diagnosis, n_seeds=20, measure=measure, ends=diagnosis.end_names)
-    return [figure(chart, "Seeds that move the axis most.")]
+    grouped = "" if diagnosis.n_groups is None else " Seeds of one group are left out together."
+    return [figure(chart, f"Seeds that move the axis most.{grouped}")]
 
 
 def _show_saved(axis: Axis, path: Path, answer: SpaceAnswer) -> None:

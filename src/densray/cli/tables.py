@@ -652,9 +652,12 @@ def write_removal_report(
     from densray.figures import figure, interval_plot
     from densray.report import Report, Section, write_html
 
-    text = "\n".join([remains.headline, f"{_say_removed(erasure)}.", remains.details, *erasure.remarks])
-    chart = [interval_plot(remains.intervals(), down="model", x="AUC")] if remains.probes else []
-    caption = "AUC of each model before and after the removal, with 95% intervals. Grey: chance."
+    reason = [] if remains.probes else [remains.details]  # otherwise the table has the numbers behind the headline
+    text = "\n".join([remains.headline, f"{_say_removed(erasure)}.", *reason, *erasure.remarks])
+    chart = (
+        [interval_plot(remains.intervals(), down="model", x="AUC", least=0.4, gone="chance")] if remains.probes else []
+    )
+    caption = "AUC of each model on unseen rows, with 95% intervals."
     figures = [figure(each, caption) for each in chart]
     section = Section("What remains", text, [remains.table()], figures, erasure.provenance, grade=remains.grade)
     known = [] if erasure.rows is None else [erasure.rows.concept, *(each.concept for each in erasure.more)]

@@ -51,6 +51,18 @@ _LOOK = """<style>
   [data-testid="stVegaLiteChart"]) {
   min-width: min(100%, 13.5rem); max-width: 27rem;
 }
+/* four numbers stand two abreast where a row has no room for them */
+@media (max-width: 1100px) {
+  [data-testid="stHorizontalBlock"]:has(> [data-testid="stColumn"]:nth-child(4):last-child [data-testid="stMetric"])
+    > [data-testid="stColumn"] { min-width: calc(50% - 1rem); max-width: 50%; }
+}
+/* so do four controls whose choices have long names */
+@media (min-width: 641px) and (max-width: 1200px) {
+  [class*="st-key-controls-map"] > [data-testid="stLayoutWrapper"] > [data-testid="stHorizontalBlock"] {
+    display: grid; grid-template-columns: 1fr 1fr; gap: 0.5rem 1rem; align-items: end;
+  }
+  [class*="st-key-controls-map"] [data-testid="stColumn"] { width: auto; min-width: 0; }
+}
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding-left: 1rem; padding-right: 1rem; }
   [data-testid="stTable"] :is(td, th) { padding-left: 0.2rem !important; padding-right: 0.2rem !important; }

@@ -303,10 +303,12 @@ def small_table(
 
     shown = [Column(each) if isinstance(each, str) else each for each in columns]
     frame = pandas.DataFrame(
-        [[row.get(each.key) for each in shown] for row in rows], columns=[plain(each.heading) for each in shown]
+        [[each.show_in(row) if each.ends else row.get(each.key) for each in shown] for row in rows],
+        columns=[plain(each.heading) for each in shown],
     )
     formats = {plain(each.heading): (lambda value, each=each: plain(each.show(value))) for each in shown}
-    numbers = [name for name in frame.columns if frame[name].dtype.kind in "iuf"]
+    estimates = {plain(each.heading) for each in shown if each.ends}
+    numbers = [name for name in frame.columns if frame[name].dtype.kind in "iuf" or name in estimates]
     styled = frame.style.format(formats, na_rep=MISSING).set_properties(subset=numbers, **{"text-align": "right"})
     barred = [plain(each.heading) for each in shown if each.key in bars]
     if barred:

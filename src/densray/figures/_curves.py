@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -278,13 +279,15 @@ def training_size(rows: Any, *, measure: str = "Kendall τ", title: str = "") ->
     return styled(alt.vconcat(upper, lower, spacing=14), title=title, alt=description)
 
 
-def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
+def layer_curves(rows: Sequence[Record], *, least: float = 0.4, title: str = "") -> Any:
     """Return held-out AUC over the layers of a model: one line per method with the band of its interval.
 
     Parameters
     ----------
     rows
         Mappings with ``layer``, ``method``, ``auc``, ``low`` and ``high``.
+    least
+        Where the vertical axis begins; lower if an interval does.
     title
         Title above the chart.
     """
@@ -293,14 +296,18 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
     looks = method_looks([row["method"] for row in rows])
     ticks = alt.Axis(format=CHART_COUNT, grid=False, tickMinStep=1)
     across = alt.X("layer:Q", title="layer (block, counted from 0)", axis=ticks)
-    scale = alt.Scale(domain=[min(0.4, *(row["low"] for row in rows)), 1.0], clamp=True)
-    up = alt.Y("auc:Q", title="AUC on held-out texts", scale=scale)
-    level = alt.Y("chance:Q", scale=scale)  # same scale as the curves; otherwise it would start at zero
-    layers = [alt.Chart(values([{"chance": 0.5}])).mark_rule(color=GREY, strokeDash=[2, 3]).encode(y=level)]
+    heights = _tenths(min(least, *(row["low"] for row in rows)))
+    scale = alt.Scale(domain=[heights[0], 1.0], clamp=True, nice=False)
+    # one scale and one axis in all layers; otherwise the scale would start at zero, and labels would be left out
+    same: dict[str, Any] = {"title": "AUC on held-out texts", "scale": scale}
+    same["axis"] = alt.Axis(values=heights, labelOverlap=False)
+    up = alt.Y("auc:Q", **same)
+    chance = alt.Chart(values([{"chance": 0.5}])).encode(y=alt.Y("chance:Q", **same))
+    layers = [chance.mark_rule(color=GREY, strokeDash=[2, 3])]
     for method, (color, _, dash) in looks.items():
         chart = alt.Chart(values([row for row in rows if row["method"] == method]))
         layers.append(
-            chart.mark_area(color=color, opacity=0.15).encode(x=across, y=alt.Y("low:Q", scale=scale), y2="high:Q")
+            chart.mark_area(color=color, opacity=0.15).encode(x=across, y=alt.Y("low:Q", **same), y2="high:Q")
         )
         layers.append(chart.mark_line(color=color, strokeWidth=1.8, strokeDash=dash).encode(x=across, y=up))
     numbers = [alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in ("auc", "low", "high")]
@@ -309,8 +316,17 @@ def layer_curves(rows: Sequence[Record], *, title: str = "") -> Any:
     # legend on top, so that the curves keep the full width; its columns fit the names of methods
     above = method_encoding(looks, orient="top", direction="horizontal", columns=alt.expr("max(1, floor(width / 130))"))
     layers.append(points.encode(x=across, y=up, tooltip=tooltip, **above))
+    name = chance.mark_text(align="right", baseline="top", dy=4, fontSize=12, color=ink())
+    layers.append(name.encode(x=alt.value("width"), text=alt.value("chance")))
     description = f"AUC by layer for {', '.join(looks)}"
     return styled(alt.layer(*layers).properties(width=560, height=300), title=title, alt=description)
+
+
+def _tenths(least: float) -> list[float]:
+    """Return labels of an axis that ends at 1 and begins at or below a number: every 0.1, or 0.2 if that is many."""
+    step = 1 if least >= 0.2 else 2
+    count = math.ceil((10 - 10 * least) / step - 1e-9)
+    return [(10 - step * place) / 10 for place in range(count, -1, -1)]
 
 
 def mean_scores(rows: Any, *, ordered: str | None = None, by: str | None = None, title: str = "") -> Any:

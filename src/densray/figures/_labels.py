@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 # Candidate directions of a label from its point, as (right, down); near places are tried first.
 _DIRECTIONS = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (1, 1), (-1, -1), (-1, 1))
 _DISTANCES = (0.0, 8.0, 16.0, 26.0, 38.0)
+_OUTWARDS = np.array([-1.0, -1.0, 1.0, 1.0])  # from the sides of a box
 _FAR, _RIGHT, _DOWN = np.array([(far, *ways) for far in _DISTANCES for ways in _DIRECTIONS]).T
-_WORTH = 24.0  # covering a point costs as much as this many pixels of distance
-_MOST_COVERED = 2  # marks that a label may cover
+_WORTH = 24.0  # if a reader asked for a label: covering a point costs as much as this many pixels of distance
 _GAP = 5.0
 _NEAR = _GAP * math.sqrt(2) + 0.5  # pixels between a label and its point up to which it needs no leader line
 _MARK, _OWN_MARK = 3.5, 4.5  # half the size of a mark, and the start of a leader line outside its own
+_OWN = 4.5  # pixels around a label without a leader line that are free of other points: it belongs to its own
 _LEVEL = 0.01  # pixels in height at which lines count as level
 
 _NARROW, _BROAD = frozenset("fijlrtI.,:;'|!()[]- "), frozenset("mwMW@%")
@@ -71,9 +72,9 @@ def place_labels(
 ) -> list[Label]:
     """Return the labels that fit, in the order of `texts`.
 
-    Each label takes the nearest free place around its point: inside the chart, on its point's side of every border, not
-    over the labels placed before or the points of other labels, and if possible not over the ``obstacles``. A leader
-    line crosses no other point, label or leader line. A label that does not fit is left out.
+    Each label takes the nearest free place around its point: inside the chart, on its point's side of every border, and
+    not over the labels placed before, the points of other labels or the ``obstacles``. A leader line crosses no other
+    point, label or leader line. A label without one is nearest to its own point. A label that does not fit is left out.
 
     All this holds while the chart grows horizontally to ``stretch`` times its width. Points then move apart, and a
     label keeps its size and its offset from its point.
@@ -107,13 +108,15 @@ def place_labels(
         for border in borders:
             free &= growth.on_one_side(boxes, border)
         free &= ~meeting(boxes, growth.swept(_around(np.delete(at, number, axis=0), radius=4.0))).any(axis=1)
-        hidden = growth.swept(_around(marks, radius=_MARK))
-        hidden = hidden[meeting(_hull(boxes), hidden)[0]]  # only nearby marks matter
+        near = marks[meeting(_hull(boxes), growth.swept(_around(marks, radius=2 * _OWN)))[0]]  # only these matter
+        hidden = growth.swept(_around(near, radius=_MARK))
         if placed:
             free &= ~growth.conflicts(boxes, leaders, placed)
         covered, crossed = meeting(boxes, hidden).sum(axis=1), _passing(leaders[:, None], hidden).sum(axis=1)
         if number not in requested:
-            free &= (covered <= _MOST_COVERED) & (crossed == 0)
+            free &= (covered == 0) & (crossed == 0)
+            others = growth.swept(_around(near, radius=0.0))
+            free &= (_FAR > 0) | ~meeting(boxes + _OWN * _OUTWARDS, others).any(axis=1)
         cost = np.where(free, _FAR / _WORTH + covered + crossed, np.inf)
         best = int(cost.argmin())  # ties go to the first, which is the nearest
         if np.isfinite(cost[best]):

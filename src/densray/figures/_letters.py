@@ -1,4 +1,4 @@
-"""The width of text in a chart, written into its SVG, so that no font cuts it."""
+"""The font of the text in a chart and its width, written into its SVG, so that no other font cuts it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ _WIDTHS = {
     weight: {chr(32 + place): int(width) for place, width in enumerate(known.split())} | _OTHERS
     for weight, known in (("normal", _NORMAL), ("bold", _BOLD))
 }
+#: Fonts with these widths. Only on a machine without them does the width of a text move its letters.
+_FONTS = "Arial, Helvetica, 'Liberation Sans', Arimo, sans-serif"
 _TEXT = re.compile(r'<text(?P<look> [^>]*font-size="(?P<size>[\d.]+)px"[^>]*)>(?P<text>[^<]+)</text>')
 
 
@@ -39,13 +41,16 @@ def written_width(text: str, font_size: float, *, bold: bool = False) -> float |
 
 
 def with_widths(svg: str) -> str:
-    """Return an SVG that states the width of each text, so that it keeps this width in another font."""
+    """Return an SVG that names fonts of these widths, and states the width of each text.
+
+    In another font, letters move closer together or apart, and keep their shape.
+    """
 
     def add_width(match: re.Match[str]) -> str:
         look, text = match["look"], match["text"]
         width = written_width(unescape(text), float(match["size"]), bold='font-weight="bold"' in look)
         if width is None or len(text) < 2 or "textLength" in look:
             return match[0]
-        return f'<text{look} textLength="{round(width, 1)}" lengthAdjust="spacingAndGlyphs">{text}</text>'
+        return f'<text{look} textLength="{round(width, 1)}" lengthAdjust="spacing">{text}</text>'
 
-    return _TEXT.sub(add_width, svg)
+    return _TEXT.sub(add_width, svg.replace('font-family="sans-serif"', f'font-family="{_FONTS}"'))

@@ -11,7 +11,7 @@ from densray._files import atomic_write
 from densray.errors import load_extra
 from densray.figures._labels import text_width
 from densray.figures._letters import with_widths, written_width
-from densray.figures._style import save, to_svg
+from densray.figures._style import on_dark, save, to_svg
 from densray.report import Figure
 
 #: Width of a narrow chart in pixels: a phone shows it at about its own size, and letters stay readable.
@@ -19,6 +19,7 @@ NARROW = 350
 #: Added to the name of a file: ``people.svg`` is the chart, ``people-narrow.svg`` the one for a phone.
 SUFFIX = "-narrow"
 
+_DARK_PAPER = "#16181b"  # of a report, as in its page.css
 _PADDING = 4
 _FONT, _TITLE_FONT = 12, 13  # as `styled` sets them
 _SYMBOL = 34  # pixels of a symbol in a legend, and of the space around it
@@ -34,8 +35,9 @@ Spec = dict[str, Any]
 
 
 def figure(chart: Any, caption: str) -> Figure:
-    """Return a chart as a figure of a report, with a second layout for a phone."""
-    return Figure(to_svg(chart), caption, narrow=narrow_svg(chart))
+    """Return a chart as a figure of a report: for a light and for a dark page, each with a layout for a phone."""
+    dark = on_dark(chart, _DARK_PAPER)
+    return Figure(to_svg(chart), caption, narrow_svg(chart), to_svg(dark), narrow_svg(dark))
 
 
 def narrow_svg(chart: Any) -> str:

@@ -21,6 +21,7 @@ from densray.figures._style import (
     checked_rows,
     dashed_lines,
     equality_line,
+    ink,
     method_encoding,
     on_ground,
     rows_of,
@@ -169,9 +170,9 @@ def difference_panels(
 ) -> dict[str, Any]:
     """Return one chart per space: words by how much nearer they are to one anchor than to the other.
 
-    The horizontal axis is the difference of the two cosines, symmetric about 0 and equal in all charts; the vertical
-    axis is their mean. Each word keeps the colour and the label of the first space. The charts may be drawn at any
-    width.
+    The horizontal axis is the cosine to the first anchor minus that to the second, so that the first is at the right.
+    It is symmetric about 0 and equal in all charts. The vertical axis is the mean of the cosines. Each word keeps the
+    colour and the label of the first space. The charts may be drawn at any width.
 
     Parameters
     ----------
@@ -181,12 +182,12 @@ def difference_panels(
     first, second = anchors
     rows = checked_rows(rows, "word", "space", first, second)
     for row in rows:
-        row |= {_NEARER: row[second] - row[first], _MEAN: (row[first] + row[second]) / 2}
+        row |= {_NEARER: row[first] - row[second], _MEAN: (row[first] + row[second]) / 2}
     far = 1.08 * max(abs(row[_NEARER]) for row in rows) or 1.0
     x = Coordinate(_NEARER, "difference of the cosines", (-far, far))
     y = Coordinate(_MEAN, "mean of the cosines", padded_domain([row[_MEAN] for row in rows]))
     zero = ((0.0, y.domain[0]), (0.0, y.domain[1]))
-    ends = written_ends((f"nearer to {first}", f"nearer to {second}"), "x")
+    ends = written_ends((f"nearer to {second}", f"nearer to {first}"), "x")
     return {
         space: styled(
             altair().layer(
@@ -194,7 +195,7 @@ def difference_panels(
                 _sided_scatter(part, chosen, anchors, x=x, y=y, border=zero, any_width=True, titled="y"),
                 *ends,
             ),
-            alt=f"Words of the {space} space by how much nearer they are to {second} than to {first}",
+            alt=f"Words of the {space} space by how much nearer they are to {first} than to {second}",
         )
         for space, part, chosen in _by_space(rows, anchors, n_labels)
     }
@@ -267,7 +268,7 @@ def seed_influence(
     ends: tuple[str, str] | None = None,
     title: str = "",
 ) -> Any:
-    """Return the seeds that move the axis most when they are left out.
+    """Return the seeds that move the axis most when they are left out; those left out together are one row.
 
     Parameters
     ----------
@@ -275,7 +276,7 @@ def seed_influence(
         The result of :func:`densray.diagnose`, a pandas or polars frame, or mappings, with ``word``, ``label`` and
         ``influence``.
     n_seeds
-        Number of seeds to show, those with the largest influence.
+        Number of rows to show, those with the largest influence.
     measure
         Title of the horizontal axis.
     ends
@@ -286,11 +287,11 @@ def seed_influence(
     alt = altair()
     low, high = ends or getattr(rows, "label_names", None) or ("low label", "high label")
     rows = checked_rows(rows, "word", "label", "influence", attribute="influential")
-    ordered = sorted(rows, key=lambda row: -abs(float(row["influence"])))[:n_seeds]
     middle = (max(row["label"] for row in rows) + min(row["label"] for row in rows)) / 2
     kinds = [high, low if low != high else f"{low} (low)"]
-    for row in ordered:
+    for row in rows:
         row["kind"] = kinds[0] if row["label"] > middle else kinds[1]
+    ordered = _joined(sorted(rows, key=lambda row: -abs(float(row["influence"]))))[:n_seeds]
     columns = alt.expr("width < 420 ? 1 : 2")
     legend = alt.Legend(title=None, symbolSize=80, symbolOpacity=1, orient="top", labelLimit=320, columns=columns)
     far = [row["influence"] for row in ordered]
@@ -311,6 +312,22 @@ def seed_influence(
     return styled(chart, title=title, alt=f"Seeds by {measure}: {', '.join(row['word'] for row in ordered[:5])} first")
 
 
+def _joined(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row for the seeds of one side that have exactly the same influence: they are left out together."""
+    groups: dict[tuple[float, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["influence"], row["kind"]), []).append(row)
+    joined = []
+    for group in groups.values():
+        words = [str(row["word"]) for row in group]
+        more = f", … ({len(words)})" if len(words) > _NAMED else ""
+        joined.append({**group[0], "word": ", ".join(words[:_NAMED]) + more})
+    return joined
+
+
+_NAMED = 2  # seeds of a group that are named
+
+
 #: Colours and shapes of series side by side; the first is the baseline.
 _SIDE_BY_SIDE = (
     (GREY, "circle"), (BLUE, "square"), (VERMILLION, "triangle-up"), (GREEN, "diamond"), (PURPLE, "triangle-down"),
@@ -325,6 +342,7 @@ def interval_plot(
     x: str = "",
     least: float = 0.0,
     one_line: bool = False,
+    gone: str = "",
     title: str = "",
 ) -> Any:
     """Return numbers between 0 and 1 with their intervals, with one panel per part.
@@ -333,7 +351,8 @@ def interval_plot(
     ----------
     rows
         Mappings with the two names, ``value``, ``low`` and ``high`` (None if there is no interval), ``part`` (the name
-        of the panel) and ``if_gone``, the value if nothing were left: a grey line.
+        of the panel) and ``if_gone``, the value if nothing were left: a grey mark, or one dashed line with its name if
+        all rows of a panel have the same.
     down, by
         The key of the names on the vertical axis, and the key shown by colour and shape.
     x
@@ -342,6 +361,8 @@ def interval_plot(
         Where the horizontal axis begins; further left if an interval does.
     one_line
         Whether the numbers of a name share one line. For intervals that do not overlap.
+    gone
+        Name of ``if_gone``, such as “chance”.
     title
         Title above the chart.
     """
@@ -350,31 +371,55 @@ def interval_plot(
     rows = [{**row, "method": row[by]} for row in checked_rows(rows, down, by, "part", *keys)]
     names = list(dict.fromkeys(row["method"] for row in rows))
     looks = method_encoding({name: (*look, [1, 0]) for name, look in zip(names, cycle(_SIDE_BY_SIDE), strict=False)})
-    order = {} if one_line else {"yOffset": alt.YOffset("method:N", sort=names)}
+    beside = {} if one_line else {"yOffset": alt.YOffset("method:N", sort=names)}
     ends = [row[key] for row in rows for key in keys if row[key] is not None]
     tooltip = [f"{down}:N", f"{by}:N", *(alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in keys)]
     across = {"scale": alt.Scale(domain=[min(least, *ends), max(1.0, *ends)], nice=False), "title": x or None}
     panels = []
     for name in dict.fromkeys(row["part"] for row in rows):
         part = [row for row in rows if row["part"] == name]
-        axis = alt.Axis(ticks=False, domain=False, grid=True, labelLimit=240, minExtent=150)
-        up = alt.Y(f"{down}:N", **word_order([row[down] for row in part]), title=None, axis=axis)
-        base = alt.Chart(values(part)).encode(y=up)
-        spread = {"x": alt.X("low:Q", **across), "x2": "high:Q", "color": looks["color"], **order}
-        middle = {"x": alt.X("value:Q", **across), "tooltip": tooltip, **looks, **order}
-        ticks = base.transform_filter("isValid(datum.if_gone)").mark_tick(
-            color=GREY, thickness=2, bandSize=22 if one_line else 34
-        )
-        step = 24 if one_line else 12 * len(names) + 10
+        axis = alt.Axis(ticks=False, domain=False, grid=True, labelLimit=240, minExtent=_NAMES)
+        order = word_order([row[down] for row in part])
+        if not one_line:
+            order["scale"].paddingInner, order["scale"].paddingOuter = _GAP, _GAP / 2  # series stay with their row
+        base = alt.Chart(values(part)).encode(y=alt.Y(f"{down}:N", **order, title=None, axis=axis))
+        spread = {"x": alt.X("low:Q", **across), "x2": "high:Q", "color": looks["color"], **beside}
+        middle = {"x": alt.X("value:Q", **across), "tooltip": tooltip, **looks, **beside}
+        step = 24 if one_line else 12 * len(names) / (1 - _GAP)
         height = alt.Step(step, **({} if one_line else {"for": "position"}))
+        levels = {row["if_gone"] for row in part}
+        if gone and len(levels) == 1 and None not in levels:
+            marks = _named_line(base, down, levels.pop(), gone, **across)
+            heading = alt.Title(name, offset=_ABOVE_LINE) if name else name
+        else:
+            some = base.transform_filter("isValid(datum.if_gone)")
+            marks = [
+                some.mark_tick(color=GREY, thickness=2, bandSize=0.9 * step).encode(x=alt.X("if_gone:Q", **across))
+            ]
+            heading = name
         panel = alt.layer(
-            ticks.encode(x=alt.X("if_gone:Q", **across)),
+            *marks,
             base.mark_rule(strokeWidth=1.6).encode(**spread),
             base.mark_point(size=45, filled=True, opacity=1).encode(**middle),
         )
-        panels.append(panel.properties(width=460, height=height, title=name))
+        panels.append(panel.properties(width=460, height=height, title=heading))
     description = f"Intervals of {', '.join(dict.fromkeys(row[down] for row in rows))} for {', '.join(names)}"
     return styled(alt.vconcat(*panels, spacing=18), title=title, alt=description)
+
+
+_GAP = 0.4  # share of a row that is free, if its series are below each other
+_NAMES = 100  # pixels for the names of rows, at least, so that panels begin at the same place
+_ABOVE_LINE = 20  # pixels between a panel and its title, for the name of a line
+
+
+def _named_line(base: Any, down: str, place: float, name: str, **across: Any) -> list[Any]:
+    """Return a dashed vertical line with its name; between rows, where a phone has their labels, it is interrupted."""
+    alt = altair()
+    x = {"x": alt.X("if_gone:Q", **across)}
+    dashes = base.mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=1.5)
+    dashes = dashes.encode(y=alt.Y(f"{down}:N", bandPosition=0), y2=alt.Y2(f"{down}:N", bandPosition=1), **x)
+    text = alt.Chart(values([{"if_gone": place}])).mark_text(dy=-8, fontSize=12, color=ink())
+    return [dashes, text.encode(y=alt.value(0), text=alt.value(name), **x)]
 
 
 def rating_scatter(

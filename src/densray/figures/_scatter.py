@@ -104,7 +104,8 @@ def word_scatter(
     for number in marked:
         points[number]["marked"] = True
     alt = altair()
-    base = alt.Chart().encode(**_channels(x, y, titled))
+    step = None if zoom or any_width else _equal_step(x.domain, y.domain, size)
+    base = alt.Chart().encode(**_channels(x, y, titled, step))
     tooltip = [
         alt.Tooltip(f"{key}:Q", title=tooltip_title(end.title), format=CHART_NUMBER)
         for key, end in ((ACROSS, x), (UP, y))
@@ -125,15 +126,37 @@ def word_scatter(
 CTRL_WHEEL = "wheel![event.ctrlKey || event.metaKey]"
 
 
-def _channels(x: Coordinate, y: Coordinate, titled: str) -> dict[str, Any]:
-    """Return the encodings of the two coordinates."""
+_APART = 60  # pixels between two ticks, at least
+_STEPS, _MOST_STEPS = (1.0, 2.0, 5.0), 7
+
+
+def _equal_step(across: Domain, up: Domain, size: tuple[int, int]) -> float | None:
+    """Return the step of the ticks of both axes; None if one would have less than two ticks."""
+    spans = across[1] - across[0], up[1] - up[0]
+    least = max(span / min(length / _APART, _MOST_STEPS) for span, length in zip(spans, size, strict=True))
+    power = 10.0 ** np.floor(np.log10(least))
+    step = float(next((each * power for each in _STEPS if each * power >= least), 10 * power))
+    return step if min(spans) >= 2 * step else None
+
+
+def _multiples(step: float, domain: Domain) -> list[float]:
+    first, last = (int(number) for number in (np.ceil(domain[0] / step), np.floor(domain[1] / step)))
+    return [float(f"{step * number:.12g}") for number in range(first, last + 1)]
+
+
+def _channels(x: Coordinate, y: Coordinate, titled: str, step: float | None) -> dict[str, Any]:
+    """Return the encodings of the two coordinates, with ticks in equal steps if there is one step for both."""
     alt = altair()
+
+    def ticks(end: Coordinate, extent: str, each: int) -> dict[str, Any]:
+        return {"tickCount": few_ticks(extent, each)} if step is None else {"values": _multiples(step, end.domain)}
+
     return {
         channel: kind(
             f"{key}:Q",
             title=end.title,
             scale=alt.Scale(domain=list(end.domain), nice=False, zero=False),
-            axis=alt.Axis(tickCount=few_ticks(extent, each), **({} if channel in titled else {"title": None})),
+            axis=alt.Axis(**ticks(end, extent, each), **({} if channel in titled else {"title": None})),
         )
         for channel, kind, key, end, extent, each in (
             ("x", alt.X, ACROSS, x, "width", 80), ("y", alt.Y, UP, y, "height", 60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,17 @@ from densray.figures._letters import with_widths
 from densray.report import Record, to_json, to_plain
 
 INK = "#333333"
-GREY = "#999999"
+GREY = "#8A8A8A"
 _PALE_INK, _PALE_GRID, _DARK_GRID = "#E8E6E3", "#E6E6E6", "#3D3B37"
 # Names of the coordinates in charts: names of axes may contain Vega syntax.
 ACROSS, UP = "across", "up"
 #: The background colour as a Vega expression; a page sets it.
 GROUND = "background"
 
-# Okabe & Ito (2008), https://jfly.uni-koeln.de/color/; without yellow, which is too pale on white.
+# Okabe & Ito (2008), https://jfly.uni-koeln.de/color/; each has a contrast of at least 3:1 on white. For this, orange
+# and sky blue are darker, yellow is left out, and violet is added.
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
-PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
+PURPLE, ORANGE, SKY, VIOLET = "#CC79A7", "#A38200", "#2E9BD6", "#7B1FA2"
 
 # A method looks the same in every chart; unknown names take the remaining looks in turn.
 _KNOWN: dict[str, tuple[str, str, list[int]]] = {
@@ -36,7 +38,7 @@ _KNOWN: dict[str, tuple[str, str, list[int]]] = {
 }
 _REST: list[tuple[str, str, list[int]]] = [
     (INK, "cross", [1, 2]), (SKY, "stroke", [4, 1]), (GREY, "triangle-left", [12, 2]),
-    ("#B08A2E", "triangle-right", [3, 6]),
+    (VIOLET, "triangle-right", [3, 6]),
 ]  # fmt: skip
 
 
@@ -200,8 +202,11 @@ def styled(chart: Any, *, title: str = "", alt: str = "", any_width: bool = Fals
     return chart.properties(config=look, **described)  # in one call: each call copies the chart
 
 
-#: Colours too dark for a dark page, and their replacements.
-_BRIGHT = {BLUE: "#5BB6EE", VERMILLION: "#FF8F4A", GREEN: "#35C79F", INK: _PALE_INK}
+#: Colours of a light page, and their replacements on a dark one; grey and purple are readable on both.
+_BRIGHT = {
+    BLUE: "#5BB6EE", VERMILLION: "#FF8F4A", GREEN: "#35C79F", ORANGE: "#EBC03A", SKY: "#66E3E8", VIOLET: "#B88CFF",
+    INK: _PALE_INK,
+}  # fmt: skip
 
 
 def _brighter(part: Any) -> Any:
@@ -210,8 +215,29 @@ def _brighter(part: Any) -> Any:
         return {"expr": on_ground(part, _BRIGHT[part])} if part in _BRIGHT else part
     if isinstance(part, list):
         return [_brighter(each) for each in part]
-    kept = ("data", "domain", "title", "text", "datum")
+    kept = ("data", "domain", "title", "text", "datum", "sort")
     return {k: v if k in kept else _brighter(v) for k, v in part.items()} if isinstance(part, dict) else part
+
+
+def on_dark(chart: Any, ground: str) -> Any:
+    """Return a chart on a dark background."""
+    spec = _brighter(chart.to_dict(validate=False))
+    spec["config"]["background"] = ground
+    return type(chart).from_dict(spec, validate=False)
+
+
+#: Colours of an SVG file on white, and what `dark_svg` replaces them by; other colours stay.
+_DARK = _BRIGHT | {_PALE_GRID: _DARK_GRID, "black": _PALE_INK}
+_PAINT = re.compile(r'(?<==")(?:#[0-9A-Fa-f]{6}|black|white)(?=")')
+
+
+def dark_svg(svg: str, ground: str) -> str:
+    """Return the SVG of a chart on white, in the colours for a dark background.
+
+    This is :func:`on_dark` for a file: colours that are between those of the palette, as in a heat map, stay.
+    """
+    dark = {**_DARK, "white": ground}
+    return _PAINT.sub(lambda match: dark.get(match[0], match[0]), svg)
 
 
 #: The font of the pages of the explorer.
@@ -249,7 +275,7 @@ def _table(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     def collect(part: Any) -> None:
         if isinstance(part, Mapping):
             rows = part.get("values") if {"values"} <= part.keys() <= {"values", "format"} else None
-            if rows is not None:
+            if isinstance(rows, str) or (rows and isinstance(rows[0], Mapping)):  # not the ticks of an axis
                 tables.append(json.loads(rows) if isinstance(rows, str) else rows)
                 return
             if isinstance(part.get("title"), str) and "field" in part:

@@ -277,15 +277,19 @@ def to_html_fragment(shown: Report | Section | Result | Table) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Return each line of a text as a paragraph; lines that begin with ``•`` become list items."""
+    """Return each line of a text as a paragraph; lines that begin with ``•`` become list items, commands code."""
     parts: list[str] = []
     for line in text.splitlines():
         item = line.startswith("• ")
+        content = _CODE.sub(r"<code>\1</code>", escape(line[2:] if item else line))
         if item and parts and parts[-1].endswith("</ul>"):
-            parts[-1] = f"{parts[-1].removesuffix('</ul>')}<li>{escape(line[2:])}</li></ul>"
+            parts[-1] = f"{parts[-1].removesuffix('</ul>')}<li>{content}</li></ul>"
         else:
-            parts.append(f"<ul><li>{escape(line[2:])}</li></ul>" if item else f"<p>{escape(line)}</p>")
+            parts.append(f"<ul><li>{content}</li></ul>" if item else f"<p>{content}</p>")
     return parts
+
+
+_CODE = re.compile(r"`(densray [^`]+)`")  # commands, as in Markdown; other backticks may be part of a word
 
 
 def _title_of(shown: Report | Section | Result | Table) -> str:
@@ -318,12 +322,17 @@ def _html_details(table: Table) -> str:
     return f"<details><summary>{escape(table.title)}</summary>{_html_table(replace(table, title=''))}</details>"
 
 
+#: What a picture of a figure is for; `page.css` has the same width.
+_PHONE, _DARK = "(max-width: 720px)", "(prefers-color-scheme: dark)"
+
+
 def _html_figure(figure: Figure) -> str:
     # As a separate image: identifiers of several SVGs cannot clash, and no script in it runs.
     caption = escape(figure.caption, quote=True)
     image = f'<img alt="{caption}" src="{_data_url(figure.svg)}">'
-    narrow = f'<source media="(max-width: 720px)" srcset="{_data_url(figure.narrow)}">' if figure.narrow else ""
-    return f"<figure><picture>{narrow}{image}</picture><figcaption>{caption}</figcaption></figure>"
+    others = (f"{_PHONE} and {_DARK}", figure.dark_narrow), (_PHONE, figure.narrow), (_DARK, figure.dark)
+    sources = "".join(f'<source media="{media}" srcset="{_data_url(svg)}">' for media, svg in others if svg)
+    return f"<figure><picture>{sources}{image}</picture><figcaption>{caption}</figcaption></figure>"
 
 
 def _data_url(svg: str) -> str:
@@ -372,6 +381,8 @@ def _html_group(table: Table, row: int) -> str:
     return f'<tr><th scope="rowgroup" colspan="{span}" class="group">{escape(heading)}</th></tr>\n' if heading else ""
 
 
+#: Texts up to this length stay on one line, where there is room: in a wide window and a table of few columns.
+_SHORT = 22
 #: An interval stays on one line, and so does a name such as “row 3,223”.
 _UNBROKEN = re.compile(r"\[[-−+\d.,]+, [-−+\d.,]+\]|^row [\d,]+$")
 
@@ -380,4 +391,6 @@ def _html_cell(table: Table, row: int, column: int, text: str, kind: str, *, nam
     """Return a cell; a `named` one has its heading, which blocks show on a phone."""
     content = _UNBROKEN.sub(lambda match: f'<span class="unbroken">{match[0]}</span>', escape(text))
     heading = f' data-heading="{escape(table.headings[column], quote=True)}"' if named and column else ""
+    if len(text) <= _SHORT and " " in text and len(table.headings) <= _FEW_COLUMNS:
+        content = f'<span class="short">{content}</span>'
     return f"<td{kind}{heading}>" + (f"<strong>{content}</strong>" if table.is_best(row, column) else content) + "</td>"

@@ -361,11 +361,16 @@ class Citation:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture for a report: an SVG text and its caption; on a phone, `narrow` is shown instead if there is one."""
+    """A picture for a report: an SVG text and its caption.
+
+    A phone shows `narrow`, a dark page `dark`, and a phone with a dark page `dark_narrow`, if there is one.
+    """
 
     svg: str
     caption: str = ""
     narrow: str = ""
+    dark: str = ""
+    dark_narrow: str = ""
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,8 @@ class Column:
     """A column of a table: the key of its cells, its heading, and its number of decimals.
 
     With ``open_ends``, shares other than 0 and 1 are never rounded to 0 or 1: ``<0.001``, ``>0.999``. With ``grouped``,
-    whole numbers of four and more digits have a comma; years and identifiers have none.
+    whole numbers of four and more digits have a comma; years and identifiers have none. With ``ends``, the keys of the
+    two ends of its interval, an estimate is shown as ``0.948 [0.933, 0.959]``.
     """
 
     key: str
@@ -184,6 +185,7 @@ class Column:
     decimals: int | None = None
     open_ends: bool = False
     grouped: bool = True
+    ends: tuple[str, str] | None = None
 
     @property
     def heading(self) -> str:
@@ -209,6 +211,18 @@ class Column:
         if isinstance(value, Real):
             return show_number(float(value), self.decimals, open_ends=self.open_ends)
         return str(value)
+
+    def show_in(self, row: Record) -> str:
+        """Return the cell of a row as text, with its interval if it has one.
+
+        >>> Column("auc", decimals=2, ends=("low", "high")).show_in({"auc": 0.948, "low": 0.933, "high": 0.959})
+        '0.95 [0.93, 0.96]'
+        """
+        value = row.get(self.key)
+        if self.ends is None or value is None:
+            return self.show(value)
+        low, high = (row.get(key) for key in self.ends)
+        return show_estimate(value, low, high, 3 if self.decimals is None else self.decimals)
 
 
 @dataclass(frozen=True)
@@ -266,7 +280,7 @@ class Table:
 
     def shown(self) -> list[list[str]]:
         """Return the cells as rounded text, row by row."""
-        return [[column.show(row.get(column.key)) for column in self._columns()] for row in self.rows]
+        return [[column.show_in(row) for column in self._columns()] for row in self.rows]
 
     def group_heading(self, row: int) -> str:
         """Return the heading above a row: the name of its group, if the row is the first of the group."""

@@ -37,7 +37,7 @@ from densray.explorer.views.compare import show_comparison
 from densray.explorer.widgets import (
     bound,
     chart,
-    charts_and_lists,
+    chart_first,
     chosen_bench,
     complain,
     download,
@@ -81,7 +81,7 @@ def show() -> None:
     own = _find_own_words(bench)
     wanted, axis = current_axis(bench)
     verdict = st.container()
-    drawn, found = charts_and_lists("ends")
+    drawn, found = chart_first("ends"), st.container()
     left, right = drawn.columns([3, 2], gap="large")
     ends, histogram = left.empty(), right.empty()
     if not bench.diagnosis(axis).is_known:
@@ -177,8 +177,9 @@ def _show_verdict(diagnosis: Diagnosis) -> None:
 
 def _ask_for_own_words() -> None:
     """Show the box for words that appear between the two ends, and in the histogram."""
-    st.text_input("My words", placeholder="My words: nurse, banker", label_visibility="collapsed", width=240,
-                  **bound("words"))  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center", width=320):  # the label stays with the box
+        st.caption("My words", width="content")
+        st.text_input("My words", placeholder="nurse, banker", label_visibility="collapsed", **bound("words"))
 
 
 def _find_own_words(bench: Workbench) -> list[str]:
@@ -274,7 +275,7 @@ def _show_details(diagnosis: Diagnosis) -> None:
         with left:
             st.markdown("**Seeds with the most influence**")
             if diagnosis.influential:
-                measure = "degrees that the axis turns without the seed"
+                measure = "degrees that the axis turns"
                 chart(seed_influence(diagnosis, n_seeds=15, measure=measure, ends=diagnosis.end_names))
         with right:
             found = f"{show_count(len(diagnosis.contradictions))} of {show_count(diagnosis.n_seeds)}"

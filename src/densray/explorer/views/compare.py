@@ -117,8 +117,8 @@ def _show_methods(place: Any, tried: Mapping[str, MethodTrial | FailedMethod], m
     """Show the methods with their figures, including unfinished ones."""
     if not methods:
         return
-    recommended, rows = recommended_method(list(tried.values())), trial_rows(list(tried.values()))
-    rows.sort(key=lambda row: (row["method"] != recommended, -row.get("tau", -1.0)))
+    rows = trial_rows(list(tried.values()))
+    rows.sort(key=lambda row: -row.get("auc", -1.0))
     with place.container():
         waiting = [{"method": method} for method in methods if method not in tried]
         _show_figures([_in_short(row) for row in [*rows, *waiting]])
@@ -138,7 +138,7 @@ def _in_short(row: Mapping[str, Any]) -> dict[str, Any]:
     behind = row["behind"] > 0 and show_number(row["behind"])
     return {
         **row,
-        "interval": f"{show_number(row['auc_low'], 2)} to {show_number(row['auc_high'], 2)}",
+        "interval": f"{show_number(row['auc_low'])} to {show_number(row['auc_high'])}",
         "lag": (f"{behind}, beyond chance" if row["behind_low"] > 0 else f"{behind}") if behind else None,
     }
 
@@ -156,7 +156,7 @@ def _show_figures(rows: Sequence[dict[str, Any]]) -> None:
 def _explain_figures(rows: Sequence[dict[str, Any]]) -> None:
     """Explain the columns, and offer the remaining figures."""
     st.caption(
-        "The recommended method comes first, then the others by τ. AUC: the share of pairs of a high and a low seed in "
+        "The highest AUC comes first. AUC: the share of pairs of a high and a low seed in "
         "the correct order, scored by axes fitted without them; 0.5 is guessing. Behind the best: the difference in "
         "Kendall's τ. It is beyond chance if its 95% interval lies above 0. All methods share the same ten folds."
     )

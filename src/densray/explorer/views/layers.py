@@ -99,7 +99,8 @@ def show() -> None:
     result = show_step(_comparison(states, methods), "Comparing layers")
     if result is None:
         raise NotYet
-    st.markdown(plain(result.summary))
+    low, high = result.ends
+    st.markdown(f"**{plain(low)} – {plain(high)}**: {plain(result.summary)}")
     _show_curves(result, states)
     layer, method = _choose_layer(result, methods)
     with complain():

@@ -54,7 +54,7 @@ TITLE, ICON = "Map", ":material/scatter_plot:"
 LEAD = "Words on two axes that you choose. Click a word to see its neighbours."
 
 #: How to zoom and move a map.
-HOW_TO_MOVE = "Zoom with Ctrl and the mouse wheel, or two fingers. Drag to move. Double-click to reset."
+_HOW_TO_MOVE = "Zoom with Ctrl and the mouse wheel, or two fingers. Drag to move. Double-click to reset."
 _ROLES = {"x": "Across", "y": "Up", "color": "Colour"}
 _NEIGHBORS = 10
 _ALL = "all"
@@ -65,6 +65,8 @@ _SHOWN = {"occupations": "Occupations", "frequent": "Most frequent words", "seed
 _ASKING = {"frequent": "number of points", "list": "words of the list"}
 #: The lexicon that colours the first view.
 _FIRST_COLOR = "us-occupation-shares"
+#: Lexicons whose scores have a better name than the file.
+_TITLES = {_FIRST_COLOR: "share of women (US)"}
 _KINDS = {"png": "A picture.", "svg": "For print.", "html": "A page that zooms and works offline."}
 _SIZE = (760, 620)  # pixels, of a file
 #: Heights on the page, in a wide window and in a narrow one: the map and its axes fit the window.
@@ -208,7 +210,7 @@ def _pick() -> None:
 def _offered(chosen: AxisChoice) -> dict[str, AxisChoice]:
     """Return the available axes, by the value of their setting."""
     pinned = {f"pinned {name}": wanted for name, wanted in pinned_axes().items()}
-    lexicons = {name: AxisChoice(name, "lexicon", lexicon=name) for name in lexicon_names()}
+    lexicons = {name: AxisChoice(_TITLES.get(name, name), "lexicon", lexicon=name) for name in lexicon_names()}
     return {"current": chosen, **pinned, **lexicons}
 
 
@@ -304,6 +306,11 @@ def _rows(bench: Workbench, sides: Mapping[str, _Side], shown: str) -> list[int]
     return rows[:_MOST_SHOWN]
 
 
+def how_to_move() -> str:
+    """Return how to zoom and move a map; empty on a phone, which has no wheel."""
+    return "" if is_narrow() else _HOW_TO_MOVE
+
+
 def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
     """Show the angle between the two axes, and how to move the map."""
     first, second = sides["x"].axis.ranking, sides["y"].axis.ranking
@@ -314,7 +321,7 @@ def _show_relation(sides: Mapping[str, _Side], rows: Sequence[int]) -> None:
     st.caption(
         plain(
             f"{len(rows):,} words, scaled to unit length. The angle between the axes is "
-            f"{show_number(relation.degrees, 0)}° (unrelated axes: 90°).{correlated} {HOW_TO_MOVE}"
+            f"{show_number(relation.degrees, 0)}° (unrelated axes: 90°).{correlated} {how_to_move()}".rstrip()
         )
     )
     if sides["x"].axis.ranking is sides["y"].axis.ranking:

@@ -199,14 +199,27 @@ def _show_preview(preview: RemovalPreview) -> None:
         if math.isnan(row["before"]):
             container.metric(name, "–", help=f"{help} {plain(row['reason'])}")
             continue
-        before = f"from {show_number(row['before'])}"
+        before = f"{_change(row['before'], row['after'])}from {show_number(row['before'])}"
         container.metric(name, show_number(row["after"]), before, delta_color="off", delta_arrow="off", help=help)
-    panels = difference_panels(preview.scatter(), anchors=preview.names)
+    st.caption("The gap and the direct bias are 0 if the concept is gone. The agreement with ratings should stay.")
+    panels = difference_panels(preview.scatter(), anchors=preview.names, n_labels=24)
     drawn, listed = chart_first("spaces"), st.container()
     with drawn:
         charts({f"{space} space": panel for space, panel in panels.items()}, columns=2)
     with listed:
         _show_words(preview)
+
+
+def _change(before: float, after: float) -> str:
+    """Return a change in per cent, before the old value.
+
+    >>> _change(0.057, 0.040), _change(0.5, 0.501), _change(0.0, 0.1)
+    ('−30%, ', 'unchanged, ', '')
+    """
+    if before <= 0:
+        return ""
+    change = show_number(100 * (after / before - 1), 0, signed=True)
+    return "unchanged, " if not change.strip("0") else f"{change}%, "
 
 
 def _show_words(preview: RemovalPreview) -> None:

@@ -21,7 +21,7 @@ from densray.explorer.table_sidebar import (
     run,
     show_document,
 )
-from densray.explorer.views.map import HOW_TO_MOVE, picture
+from densray.explorer.views.map import how_to_move, picture
 from densray.explorer.widgets import chart, choice, controls, download, heading, plain, show_code, write_setting
 from densray.explorer.window import is_narrow
 from densray.explorer.words import file_stem
@@ -166,7 +166,7 @@ def _show_caption(bench: TableBench, places: Sequence[int]) -> None:
     whole = len(bench.table)
     drawn = f"{show_count(len(places))} documents"
     part = f" of {show_count(whole)}, spread evenly over the table," if len(places) + bench.n_skipped < whole else ","
-    st.caption(plain(f"{drawn}{part} scaled to unit length. {HOW_TO_MOVE}"))
+    st.caption(plain(f"{drawn}{part} scaled to unit length. {how_to_move()}".rstrip()))
 
 
 def show_card(bench: TableBench, place: int) -> None:
