@@ -49,12 +49,13 @@ def titles(page) -> list[str]:
 
 
 class TestTheMap:
-    def test_it_opens_with_occupations_coloured_by_the_share_of_women(self):
+    def test_it_opens_with_the_whole_vocabulary_coloured_by_the_share_of_women(self):
         page = open_page("map")
-        assert set(points(page)) == set(load_word_list("occupations"))
-        (legend,) = [part["legend"] for part in parts(spec(page)) if "title" in (part.get("legend") or {})]
-        assert legend["title"] == "share of women (US)"
-        assert page.query_params["shown"] in ("occupations", ["occupations"])
+        found = whole_map(page)
+        assert found["count"] == len(load_space("googlenews-26k"))
+        assert len(found["scores"]) == 3
+        assert page.query_params["shown"] in ("frequent", ["frequent"])
+        assert page.selectbox(key="setting color").value == "us-occupation-shares"
 
     def test_a_number_of_points_in_the_address_asks_for_frequent_words_without_colour(self):
         page = open_page("map", points="500")
@@ -244,7 +245,7 @@ class TestBadInput:
         assert not page.exception
         assert not page.error
         assert page.selectbox(key="setting x").value == "current"
-        assert set(points(page)) == set(load_word_list("occupations"))
+        assert whole_map(page)["count"] == len(load_space("googlenews-26k"))
 
     def test_a_script_in_a_list_or_a_name_is_text(self):
         evil = "<script>alert(1)</script>"
@@ -264,7 +265,7 @@ class TestBadInput:
         page = open_page("map", high="good great", low="bad poor")
         assert "too few words of the axis “gender”. Choose another axis under “Up”" in texts(page.info)
         page.selectbox(key="setting y").set_value("current").run()
-        assert whole_map(page)["count"] == len(words)  # it has no occupations, and so opens with frequent words
+        assert whole_map(page)["count"] == len(words)
 
 
 class TestTheCard:

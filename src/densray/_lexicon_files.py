@@ -49,7 +49,7 @@ _TWO_LISTS = Advice(
 _LABELS_NEEDED = (
     " is not a number. Use 1/-1 or a score.",
     Advice(
-        " Or use positive and negative, or ",
+        " The words positive and negative are read too. For other words, use ",
         Argument("label_names", ("low", "high")),
         ". If there is no label, leave it empty.",
     ),
@@ -508,7 +508,7 @@ class LexiconTable:
                 "takes two classes, or scores. Leave the other labels empty.",
                 Advice(" Name the two classes with ", Argument("label_names", ("low", "high")), "."),
             )
-        return (f"label {shorten(label)}", *_LABELS_NEEDED, *hints)
+        return (f"label {shorten(label, width=40)}", *_LABELS_NEEDED, *hints)
 
     def _is_value(self, cell: str) -> bool:
         """Return whether a cell can be data that are not a word: a number, the name of a label, or a missing one."""

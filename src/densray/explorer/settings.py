@@ -51,7 +51,7 @@ DEFAULTS: dict[str, str] = {
     "x": "current",
     "y": "gender",
     "color": "",
-    "shown": "",  # occupations or frequent words, by the space
+    "shown": "",  # the first view of the map sets it, and a colour
     "points": "all",
     "list": "",
     "mark": "",

@@ -59,7 +59,7 @@ _ROLES = {"x": "Across", "y": "Up", "color": "Colour"}
 _NEIGHBORS = 10
 _ALL = "all"
 _POINTS = [_ALL, "500", "1000", "2000", "5000"]
-_SHOWN = {"occupations": "Occupations", "frequent": "Most frequent words", "seeds": "Seeds of the axes",
+_SHOWN = {"frequent": "Most frequent words", "occupations": "Occupations", "seeds": "Seeds of the axes",
           "list": "A list of my own"}  # fmt: skip
 #: Choices with a second control.
 _ASKING = {"frequent": "number of points", "list": "words of the list"}
@@ -140,17 +140,14 @@ def show() -> None:
 
 
 def _open_first_view(bench: Workbench) -> None:
-    """Begin with occupations, coloured by the share of women, in a space that has them; else with frequent words."""
+    """Begin with the whole vocabulary, coloured by the share of women in occupations if the space has them."""
     given = settings()
     if given["shown"]:
         return
+    write_setting("shown", "frequent")
     words = load_word_list("occupations")
     has_few = len(bench.space.absent(words, any_case=True)) * 2 > len(words)
-    if has_few or given["points"] != DEFAULTS["points"]:
-        write_setting("shown", "frequent")
-        return
-    write_setting("shown", "occupations")
-    if not given["color"] and _FIRST_COLOR in lexicon_names():
+    if given["points"] == DEFAULTS["points"] and not given["color"] and not has_few and _FIRST_COLOR in lexicon_names():
         write_setting("color", _FIRST_COLOR)
 
 
