@@ -171,7 +171,7 @@ def test_the_map_names_many_words_none_over_another(visitor):
 
 
 def test_the_whole_vocabulary_is_drawn_searched_and_selected(visitor, googlenews):
-    visitor.go("map")
+    visitor.go("map?shown=frequent")
     whole = visitor.page.locator(f".word-map[data-points='{len(googlenews)}']")
     whole.wait_for()
     visitor.sees("father, son →")
@@ -240,7 +240,7 @@ def test_marking_a_word_keeps_the_view_and_the_selection(visitor):
     visitor.page.get_by_role("button", name="Select what is in view").click()
     visitor.sees("selected.")
     before = visitor.page.locator(".word-map").get_attribute("data-selected")
-    visitor.type("Words to mark", "nurse waitress")
+    visitor.unfold().type("Words to mark", "nurse waitress")
     visitor.until(lambda: visitor.page.locator(".word-map .labels .marked").count() >= 1)
     assert visitor.page.locator(".word-map").get_attribute("data-selected") == before
     visitor.page.locator(".word-map tbody td", has_text=re.compile("^nurse$")).wait_for()

@@ -119,7 +119,7 @@ def test_no_chart_leaves_its_column_and_no_two_words_overlap_at_any_width(chrome
     visitor = Visitor(chrome, address)
     visitor.go(PAGES[page]).unfold()
     for width in WIDTHS:
-        visitor.resize(width)
+        visitor.resize(width).unfold().resize(width)  # what was open folds where the inputs move into the page
         charts = visitor.page.evaluate(_CHARTS)
         for chart in charts:
             assert chart["leaves"] <= 1, (width, chart["width"], chart["column"])
@@ -183,7 +183,7 @@ _LISTS_FIRST = """() => [...document.querySelectorAll('[class*="st-key-charts-"]
 }).filter(distance => distance !== null)"""
 
 
-def test_the_axis_page_has_the_same_order_at_every_width(chrome, address):
+def test_the_numbers_of_the_axis_page_stand_in_a_row_or_two_by_two(chrome, address):
     visitor = Visitor(chrome, address)
     visitor.go(PAGES["axis"])
     visitor.sees("Nearest words, by cosine")
@@ -192,24 +192,23 @@ def test_the_axis_page_has_the_same_order_at_every_width(chrome, address):
         main = visitor.page.get_by_test_id("stMain")
         label, box = main.get_by_text("My words", exact=True).first, main.get_by_role("textbox", name="My words")
         assert abs(label.bounding_box()["y"] - box.bounding_box()["y"]) < 30  # in one line
-        parts = [main.get_by_test_id(name).first for name in ("stMetric", "stVegaLiteChart", "stDataFrame")]
-        heights = [part.bounding_box()["y"] for part in parts]
-        assert heights == sorted(heights), width
         numbers = [each.bounding_box()["y"] for each in main.get_by_test_id("stMetric").all()]
         assert len(numbers) == 4
         assert len({round(number / 20) for number in numbers}) == (1 if width == 1440 else 2)
     visitor.context.close()
 
 
-@pytest.mark.parametrize("page", ["remove", "spaces"])
+@pytest.mark.parametrize("page", ["axis", "remove", "spaces"])
 def test_lists_come_before_charts_on_a_phone_and_below_them_in_a_wide_window(chrome, address, page):
     visitor = Visitor(chrome, address)
     visitor.go(PAGES[page])
-    for width in (390, 1440):
-        visitor.resize(width)
+
+    def in_order(narrow: bool) -> bool:
         distances = visitor.page.evaluate(_LISTS_FIRST)
-        assert distances
-        assert all((distance >= 0) == (width == 390) for distance in distances), (width, distances)
+        return bool(distances) and all((distance >= 0) == narrow for distance in distances)
+
+    for width in (390, 1440):
+        visitor.resize(width).until(lambda narrow=width == 390: in_order(narrow), seconds=20)
     visitor.context.close()
 
 
@@ -290,7 +289,7 @@ def test_charts_follow_a_window_that_grows_and_shrinks(chrome, address, page):
     visitor.page.set_viewport_size({"width": 390, "height": 1000})
     visitor.go(PAGES[page]).unfold()
     for width in (1440, 390, 1024, 1920):
-        visitor.resize(width)
+        visitor.resize(width).unfold().resize(width)  # what was open folds where the inputs move into the page
         visitor.until(visitor.charts_fit, seconds=20)
     visitor.context.close()
 

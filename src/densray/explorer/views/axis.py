@@ -37,7 +37,7 @@ from densray.explorer.views.compare import show_comparison
 from densray.explorer.widgets import (
     bound,
     chart,
-    chart_first,
+    charts_and_lists,
     chosen_bench,
     complain,
     download,
@@ -81,7 +81,7 @@ def show() -> None:
     own = _find_own_words(bench)
     wanted, axis = current_axis(bench)
     verdict = st.container()
-    drawn, found = chart_first("ends"), st.container()
+    drawn, found = charts_and_lists("ends")
     left, right = drawn.columns([3, 2], gap="large")
     ends, histogram = left.empty(), right.empty()
     if not bench.diagnosis(axis).is_known:

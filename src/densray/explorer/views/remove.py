@@ -27,8 +27,8 @@ from densray.explorer.widgets import (
     Hint,
     bound,
     capitalized,
-    chart_first,
     charts,
+    charts_and_lists,
     choice,
     chosen_bench,
     complain,
@@ -203,7 +203,7 @@ def _show_preview(preview: RemovalPreview) -> None:
         container.metric(name, show_number(row["after"]), before, delta_color="off", delta_arrow="off", help=help)
     st.caption("The gap and the direct bias are 0 if the concept is gone. The agreement with ratings should stay.")
     panels = difference_panels(preview.scatter(), anchors=preview.names, n_labels=24)
-    drawn, listed = chart_first("spaces"), st.container()
+    drawn, listed = charts_and_lists("spaces")
     with drawn:
         charts({f"{space} space": panel for space, panel in panels.items()}, columns=2)
     with listed:
