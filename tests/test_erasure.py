@@ -786,7 +786,7 @@ def test_an_erasure_is_learned_from_rows_without_missing_numbers() -> None:
 def test_words_to_keep_are_a_list_and_belong_to_a_space() -> None:
     space = WordSpace(["good", "bad", "fine", "poor"], np.random.default_rng(0).normal(size=(4, 3)))
     erasure = Erasure.fit(Rows.from_arrays(space.vectors, [1, -1, 1, -1]), "mean-difference")
-    with pytest.raises(TaskError, match=r"one text; a list of words is needed. Use keep=\['good'\]"):
+    with pytest.raises(TaskError, match=r"keep: 'good' is given; a list is needed. Write \['good'\]"):
         erasure.apply(space, keep="good")
     with pytest.raises(TaskError, match="names words, and a ndarray has none"):
         erasure.apply(space.vectors, keep=["good"])

@@ -494,7 +494,7 @@ class LexiconTable:
         others = set(labels[1:])
         are_words = others and all(_WORDS.fullmatch(each) and self._number(each) is None for each in others)
         named = self._names is not None and _is_header(self._names)
-        is_list = not named and self._width == 2 and not any(letter.isdigit() for letter in labels[0])
+        is_list = not named and self._width == 2 and not any(letter.isdigit() for letter in "".join(labels[:1]))
         if are_words and is_list and len(labels) - 1 <= _SHARE_OF_NAMES * len(others):
             return (
                 f"the second column has words and no labels ({name_some(labels, most=3)}). The file seems to hold two "

@@ -700,7 +700,7 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             _refuse_others(given, ("keep", "equalize"), target)
             return as_space(target).erased(self, keep=keep, equalize=equalize, strength=strength)
         if isinstance(target, str | Path):
-            _refuse_others(given, ("output", "keep", "equalize", *_options_of(rewrite_space)), target)
+            _refuse_others(given, ("output", "keep", "equalize", *_SPACE_WRITING), target)
             if output is None:
                 raise TaskError(
                     f"{target} is a file and no output is given.",
@@ -711,7 +711,7 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             _refuse_others(given, ("layers",), target)
             return target.mapped(lambda X: self.apply(X, strength=strength), layers)
         if is_table(target):
-            _refuse_others(given, ("output", *_options_of(rewrite_table)), target)
+            _refuse_others(given, ("output", *_TABLE_WRITING), target)
             return self._apply_to_table(open_table(target), output, strength, **writing)
         _refuse_others(given, (), target)
         return super().apply(target, strength=strength)
@@ -886,6 +886,9 @@ def _options_of(function: Callable[..., Any]) -> list[str]:
     """Return the names of the keyword arguments of a function that a caller of `Erasure.apply` may give."""
     keywords = [each.name for each in signature(function).parameters.values() if each.kind is each.KEYWORD_ONLY]
     return [name for name in keywords if name not in ("change", "drop", "depends_on", "expected")]
+
+
+_SPACE_WRITING, _TABLE_WRITING = _options_of(rewrite_space), _options_of(rewrite_table)
 
 
 def _refuse_others(given: Mapping[str, object], known: Sequence[str], target: Any) -> None:

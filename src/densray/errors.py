@@ -373,11 +373,11 @@ def refuse_text(items: object, name: str) -> None:
 
     >>> refuse_text("good", "words")
     Traceback (most recent call last):
-    densray.errors.TaskError: words: the text 'good' is given; a list is needed. Write ['good'] for one item.
+    densray.errors.TaskError: words: 'good' is given; a list is needed. Write ['good'] for one item.
     """
     if isinstance(items, str | bytes):
         text = shorten(items)
-        raise TaskError(f"{name}: the text {text} is given; a list is needed. Write [{text}] for one item.")
+        raise TaskError(f"{name}: {text} is given; a list is needed. Write [{text}] for one item.")
 
 
 def check_flag(value: object, name: str) -> None:

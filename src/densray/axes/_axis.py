@@ -44,7 +44,7 @@ from densray.folds import draw_folds
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.persistence import read_rotation, read_tensors, rotation_parts, write_tensors
 from densray.progress import Progress
-from densray.report import Citation
+from densray.report import Citation, show_number
 from densray.rotations import Rotation, SeededRidge, make_rotation, name_method
 from densray.rows import Rows, order_classes
 from densray.space import WordSpace, as_space, is_space
@@ -451,10 +451,11 @@ class Axis:
             return
         here, there = space.vectors_at(places[known]), np.asarray(to_host(self.rows.X))[known]
         cosines = (unit_rows(here.astype(np.float64)) * unit_rows(there.astype(np.float64))).sum(axis=1)
-        if np.median(cosines) < _OTHER_SPACE:
+        median = float(np.median(cosines))
+        if median < _OTHER_SPACE:
             warnings.warn(
                 f"the seeds of the axis have other vectors in '{space.name}' than in '{self.rows.background.name}' "
-                f"(median cosine {np.median(cosines):.2f}), so the scores mean little. Fit the axis on this space.",
+                f"(median cosine {show_number(median, 2)}), so the scores mean little. Fit the axis on this space.",
                 UserWarning,
                 stacklevel=3,
             )
