@@ -488,23 +488,25 @@ def _removal_table(known: Mapping[str, Mapping[str, Any]]) -> str:
         _removal_row(model, concepts, concept, "last third") for model, concepts in known.items() for concept in SHOWN
     ]
     others = [
-        _removal_row(model, concepts, concept, where)
+        _removal_row(model, concepts, concept, where, names_layers=True)
         for model, concepts in known.items()
         for concept in SIZES
         for where in ("last third", "last sixth")
         if concept not in SHOWN or where != "last third"
     ]
-    head = [
-        "| model | concept | changed | texts | linear probe, highest of all changed layers | linear, last layer | "
-        "MLP, last layer | perplexity, SST-2 | perplexity, court cases |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    figures = "texts | linear probe, highest of all changed layers | linear, last layer | MLP, last layer"
+    figures += " | perplexity, SST-2 | perplexity, court cases"
+    marks = " | ".join(["---:"] * 6)
+    head = [f"| model | concept | {figures} |", f"| --- | --- | {marks} |"]
+    longer = [f"| model | concept | changed | {figures} |", f"| --- | --- | --- | {marks} |"]
     summary = "The last sixth of the layers, and sentiment with 800 sentences"
-    folded = ["<details>", f"<summary>{summary}</summary>", "", *head, *others, "", "</details>"]
+    folded = ["<details>", f"<summary>{summary}</summary>", "", *longer, *others, "", "</details>"]
     return "\n".join([*head, *shown, "", *folded])
 
 
-def _removal_row(model: str, concepts: Mapping[str, Any], concept: str, where: str) -> str:
+def _removal_row(
+    model: str, concepts: Mapping[str, Any], concept: str, where: str, *, names_layers: bool = False
+) -> str:
     rows = concepts[concept]
     first = next(row["first"] for row in rows if row["where"] == where)
     before, after = _means(rows, "none", "none", first), _means(rows, OWN, where)
@@ -514,7 +516,8 @@ def _removal_row(model: str, concepts: Mapping[str, Any], concept: str, where: s
         *(f"{before[each]:.2f} → {after[each]:.2f}" for each in ("last", "mlp")),
         *(f"{after[each]:+.1%}" for each in ("cost", "documents")),
     ]
-    return f"| {model} | {concept.partition(',')[0]} | {where} | {SIZES[concept]:,} | {' | '.join(cells)} |"
+    names = [model, concept.partition(",")[0], *([where] if names_layers else [])]
+    return f"| {' | '.join(names)} | {SIZES[concept]:,} | {' | '.join(cells)} |"
 
 
 #: Names of removers in the tables.

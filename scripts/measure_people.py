@@ -1158,18 +1158,16 @@ def scope(numbers: Record) -> str:
     count = sum(row["scales"] for row in numbers["coverage"])
     found = {
         method: [(median_row(numbers, space, kind, method) or {})["median"] for space in list(SPACES)[:3]]
-        for kind, method in (("grand", "mean-difference"), ("grand", "ten ratings and seeds"), ("norms", "hundreds"))
+        for kind, method in (("grand", "mean-difference"), ("grand", "ten ratings and seeds"))
     }
     ranges = {method: f"{two(min(values))} to {two(max(values))}" for method, values in found.items()}
     return (
         "**In short:** an axis from a few seed words agrees with people only in part. Its median correlation with "
         f"ratings is {ranges['mean-difference']} on the scales of Grand et al. (2022), such as the size of animals or "
         "the danger of sports, in word vectors and a sentence encoder. With ten rated items in addition to the words, "
-        f"the median is {ranges['ten ratings and seeds']}. Hundreds of ratings were tested on other scales, word norms "
-        "(published mean ratings of thousands of words, such as concreteness): there the median is "
-        f"{ranges['hundreds']}. If the lists have three words "
-        "per end, the fit of an axis to its lists does not predict whether people agree with it. For longer lists this "
-        f"is open.\n\nWe measured up to {count} scales in each of {len(SPACES)} spaces, with up to {len(METHODS)} ways "
+        f"the median is {ranges['ten ratings and seeds']}. If the lists have three words per end, the fit of an axis "
+        f"to its lists does not predict whether people agree with it.\n\nWe measured up to {count} scales in each of "
+        f"{len(SPACES)} spaces, with up to {len(METHODS)} ways "
         "to find an axis. Every number on this page comes from `docs/people.json`, which `make results-people` "
         "recomputes."
     )

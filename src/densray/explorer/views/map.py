@@ -144,11 +144,12 @@ def _open_first_view(bench: Workbench) -> None:
     given = settings()
     if given["shown"]:
         return
-    write_setting("shown", "frequent")
     words = load_word_list("occupations")
     has_few = len(bench.space.absent(words, any_case=True)) * 2 > len(words)
+    # the last step says that the view was opened: a run that is interrupted before begins again
     if given["points"] == DEFAULTS["points"] and not given["color"] and not has_few and _FIRST_COLOR in lexicon_names():
         write_setting("color", _FIRST_COLOR)
+    write_setting("shown", "frequent")
 
 
 def _show_whole(bench: Workbench, sides: Mapping[str, _Side], marked: Sequence[str], *, can_add: bool) -> None:

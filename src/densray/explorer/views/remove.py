@@ -214,12 +214,12 @@ def _change(before: float, after: float) -> str:
     """Return a change in per cent, before the old value.
 
     >>> _change(0.057, 0.040), _change(0.5, 0.501), _change(0.0, 0.1)
-    ('−30%, ', 'unchanged, ', '')
+    ('−30%, ', '', '')
     """
     if before <= 0:
         return ""
     change = show_number(100 * (after / before - 1), 0, signed=True)
-    return "unchanged, " if not change.strip("0") else f"{change}%, "
+    return f"{change}%, " if change.strip("+−0") else ""
 
 
 def _show_words(preview: RemovalPreview) -> None:
