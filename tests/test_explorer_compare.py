@@ -71,7 +71,8 @@ class TestThePage:
 
     @pytest.mark.slow
     def test_all_methods_are_a_click_away(self):
-        page = open_page("compare", methods="mean-difference")
+        lists = {"high": "good great nice superb lovely kind", "low": "bad awful nasty terrible ugly cruel"}  # pairs
+        page = open_page("compare", methods="mean-difference", **lists)
         button = next(button for button in page.button if button.label == "All methods")
         button.click().run()
         assert page.multiselect(key="setting methods").value == list(COMPARABLE)
