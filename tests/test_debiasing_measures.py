@@ -139,9 +139,9 @@ def test_overlapping_or_empty_lists_are_named() -> None:
 def test_a_text_is_no_list_of_words_and_a_repeated_word_counts_once_with_a_warning() -> None:
     space = planted()
     lists = (["a0", "a2"], ["b3", "b1"], ["he", "a4"], ["she", "b5"])
-    with pytest.raises(TaskError, match=r"WEAT, second target: the text 'b3' is given; a list"):
+    with pytest.raises(TaskError, match=r"WEAT, second target: 'b3' is given; a list"):
         association(space, lists[0], "b3", *lists[2:])
-    with pytest.raises(TaskError, match="negative words: the text 'she'"):
+    with pytest.raises(TaskError, match="negative words: 'she'"):
         sentiment_bias(space, ["a0", "b1"], ["he", "a4"], "she")
     with pytest.warns(UserWarning, match=r"WEAT, first target: 'a0' is listed more than once and counts once"):
         repeated = association(space, ["a0", "a0", "a2"], *lists[1:])

@@ -307,7 +307,7 @@ def test_labels_with_marks_for_thousands_are_refused_as_such() -> None:
     ],
 )
 def test_percentages_and_dates_are_no_classes_unless_they_are_called_so(labels, kind) -> None:
-    frame = pl.DataFrame({"label": labels * 4, "vector": [[1.0, n] for n in range(12)]})
+    frame = pl.DataFrame({"label": labels * 4, "vector": [[1.0, float(n)] for n in range(12)]})
     with pytest.raises(LabelError, match=rf"'label' are {kind} \('{labels[0]}', .* or pass classes=True"):
         open_table(frame).rows("label")
     assert open_table(frame).rows("label", classes=True).class_names == tuple(sorted(labels))
