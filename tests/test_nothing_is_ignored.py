@@ -147,6 +147,7 @@ def test_an_axis_of_another_space_says_so(planted) -> None:
         ),
         (lambda space, lexicon: space[3], SpaceError, r"3 is given; a word .* space\.vectors_at\(\[n\]\)"),
         (lambda space, lexicon: Axis.fit(lexicon.align(space), normalize="no"), TaskError, "normalize='no' is given"),
+        (lambda space, lexicon: Axis.fit(lexicon.align(space), normalize="False"), TaskError, "'False' is given"),
         (
             lambda space, lexicon: Erasure.fit(lexicon.align(space), normalize="no"),
             TaskError,

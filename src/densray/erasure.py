@@ -207,11 +207,11 @@ class Erasure(AffineMap):
         array([[0., 4.]])
         """
         began = Provenance.begin(seed=random_state)
+        check_flag(normalize, "normalize")
         rows, *others = (each.held_together(normalize=normalize) for each in _checked_rows(rows, "rows"))
         more = tuple(others)
         kept = tuple(each.held_together(normalize=normalize) for each in _checked_rows(keep, "keep"))
         remover, named_axes = parse_remover(method)
-        check_flag(normalize, "normalize")
         remover.check_rows(rows, more, kept)
         count = _count_axes(remover, rows, named_axes, n_axes, several_sets=bool(more))
         pairs = tuple(checked_pairs(pairs, "pairs")) if remover.needs_pairs else ()

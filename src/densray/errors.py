@@ -387,7 +387,7 @@ def check_flag(value: object, name: str) -> None:
     Traceback (most recent call last):
     densray.errors.TaskError: normalize='no' is given; True or False is needed.
     """
-    if value is not None and str(value) not in ("True", "False"):
+    if value is not None and type(value).__name__ not in ("bool", "bool_"):  # of Python and of NumPy
         raise TaskError(Argument(name, value), " is given; True or False is needed.")
 
 
