@@ -176,6 +176,15 @@ def test_own_words_lie_between_the_ends_and_lines_begin_at_the_neutral_score() -
     assert stems == {"datum": 7.0}
 
 
+def test_a_word_has_the_colour_of_its_side_of_the_neutral_score() -> None:
+    rows = [{"word": word, "score": number} for number, word in enumerate(WORDS[:4])]
+    drawn = figures.ranked_words(rows, n_words=2, neutral=0.5).to_dict()
+    sides = {row["word"]: (row["group"], row["side"]) for row in _data(drawn)[-1]}
+    assert sides["word1"] == ("lowest", "highest")  # one of the two lowest words, but above the neutral score
+    assert sides["word0"] == ("lowest", "lowest")
+    assert sides["word3"] == ("highest", "highest")
+
+
 def test_every_chart_of_scores_has_its_dashed_line_at_even_odds_and_none_where_these_are_not_known() -> None:
     space, lexicon = planted_space(80, 6, strength=2.0)
     induced = induce(WordSpace(space.words, space.vectors + 1.0), lexicon, normalize=False)

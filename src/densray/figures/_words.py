@@ -173,7 +173,11 @@ def _in_groups(groups: Mapping[str, Sequence[Record]], axis: str, neutral: float
     number, error, *_ = keys
     alt = altair()
     names = list(groups)
-    records = [{**row, "group": group} for group, part in groups.items() for row in part]
+    records = [
+        {**row, "group": group, "side": _side(row[number], neutral, names, group)}
+        for group, part in groups.items()
+        for row in part
+    ]
     records = list({row["word"]: row for row in records}.values())
     with_errors = all(row.get(error) is not None for row in records)
     for row in records:
@@ -193,8 +197,8 @@ def _in_groups(groups: Mapping[str, Sequence[Record]], axis: str, neutral: float
     )
     colors = alt.Scale(domain=names, range=[BLUE, alt.expr(on_ground(INK, "#E8E6E3")), VERMILLION])
     looks = {
-        "color": alt.Color("group:N", legend=None, scale=colors),
-        "shape": alt.Shape("group:N", legend=None, scale=alt.Scale(domain=names, range=list(_SHAPES))),
+        "color": alt.Color("side:N", legend=None, scale=colors),
+        "shape": alt.Shape("side:N", legend=None, scale=alt.Scale(domain=names, range=list(_SHAPES))),
     }
     base = alt.Chart(values(records)).encode(
         y=alt.Y("word:N", **word_order(lines), title=None, axis=_word_axis()),
@@ -211,6 +215,13 @@ def _in_groups(groups: Mapping[str, Sequence[Record]], axis: str, neutral: float
         lines_from = [*dashed_lines({"x": neutral}), stems]
     layers = [*lines_from, *([bars] if with_errors else []), heads]
     return alt.layer(*layers).properties(width=460, height=19 * len(lines))
+
+
+def _side(number: float, neutral: float | None, names: Sequence[str], group: str) -> str:
+    """Return the group whose colour and shape a word has: by its side of the neutral score, if that is known."""
+    if neutral is None or group == names[1]:
+        return group
+    return names[0] if number >= neutral else names[2]
 
 
 def _by_score(rows: list[dict[str, Any]], key: str = "score") -> list[dict[str, Any]]:
