@@ -546,6 +546,30 @@ def test_a_built_page_shows_charts_in_the_colours_of_its_scheme(chrome: Any, sit
         visitor.context.close()
 
 
+@pytest.mark.slow
+def test_a_phone_wraps_code_and_shows_the_first_rows_of_long_tables(chrome: Any, site: str) -> None:
+    from browser import Visitor
+
+    visitor = Visitor(chrome, site, width=390, height=900)
+    page = visitor.page
+    page.goto(f"{site}/tutorial.html")
+    blocks = page.evaluate(
+        "[...document.querySelectorAll('.highlight-python pre')].map(each => [each.scrollWidth, each.clientWidth])"
+    )
+    assert blocks
+    assert all(needed <= shown for needed, shown in blocks)
+    page.goto(f"{site}/people.html")
+    button = page.get_by_role("button", name=re.compile(r"Show all \d+ rows")).first
+    table = button.locator("xpath=preceding-sibling::div[1]//tbody").element_handle()  # stays the same when unfolded
+    count = int(re.sub(r"\D", "", button.text_content() or ""))
+    assert len(table.query_selector_all("tr:visible")) == 5
+    button.click()
+    assert len(table.query_selector_all("tr:visible")) == count > 8
+    page.set_viewport_size({"width": 1024, "height": 900})
+    assert page.locator("button.all-rows:visible").count() == 0
+    visitor.context.close()
+
+
 def test_every_committed_chart_has_only_colours_with_a_dark_version(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="the extra `docs` (sphinx) is not installed")
     with pytest.MonkeyPatch.context() as patch:
