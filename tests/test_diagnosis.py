@@ -437,7 +437,7 @@ def test_a_verdict_states_its_figures_and_what_limits_it() -> None:
 
 
 def test_the_tables_name_every_figure_behind_the_verdict(gender: Diagnosis) -> None:
-    figures = {row["figure"]: row["value"] for row in gender.tables()[0].rows}
+    figures = {row["statistic"]: row["value"] for row in gender.tables()[0].rows}
     assert f"{gender.axes[0].auc:.3f}" in figures["held-out AUC"]
     low, high = gender.vocabulary.reliability_interval
     assert figures["reliability"] == f"{gender.vocabulary.reliability:.3f} [{low:.3f}, {high:.3f}]"

@@ -672,7 +672,7 @@ def test_a_reversed_axis_is_named_with_the_order_of_its_ends_that_turns_it():
     assert "explained" not in found.text()
     assert "high scores go with low ratings" in found.text()
     assert "label names right,left" in found.text()
-    assert not any(row["figure"] == "explained" for row in found.tables()[0].rows)
+    assert not any(row["statistic"] == "explained" for row in found.tables()[0].rows)
     turned = evaluate_ratings(frame, rated, axis_of(frame), names="id")
     assert turned.pearson == pytest.approx(-found.pearson)
     assert "of the explainable variance is explained" in turned.text()

@@ -78,6 +78,21 @@ def render(shown: Any) -> str:
     return stream.getvalue()
 
 
+def test_a_page_has_a_heading_for_each_table_and_the_numbers_behind_a_verdict_come_before_the_figures() -> None:
+    numbers, words = Table("Numbers", ["n"], [{"n": 1}]), Table("Words", ["word"], [{"word": "a"}])
+    figure = Figure('<svg xmlns="http://www.w3.org/2000/svg"></svg>', "A chart")
+    one = Section("Axis", "Trust: good.", [numbers, words], [figure], grade="good", tables_before_figures=1)
+    page = to_html(one)
+    places = [page.index(each) for each in ("<h2>Numbers</h2>", "<figure>", "<h2>Words</h2>")]
+    assert places == sorted(places)
+    page = to_html(Report("Two", [Section("Other"), one]))  # below the headings of the sections
+    assert "<h2>Axis</h2>" in page
+    assert "<h3>Numbers</h3>" in page
+    long = Section("", "Trust: good.", [Table("Long", ["n"], [{"n": 1}] * 20)], [figure], tables_before_figures=1)
+    page = to_html(long)
+    assert page.index("<figure>") < page.index("<h2>Long</h2>")
+
+
 def test_json_keeps_every_digit_and_turns_nan_into_null(result: Agreement) -> None:
     read = json.loads(to_json(result))
     assert read["taus"]["den<s>ray"] == 2 * THIRD

@@ -106,17 +106,17 @@ def test_a_wide_table_scrolls_in_its_box_and_keeps_its_first_column(chrome: Any,
     visitor.context.close()
 
 
-def test_a_phone_shows_documents_as_blocks_and_captions_within_the_window(chrome: Any, tmp_path: Path) -> None:
+def test_a_phone_shows_documents_as_blocks_and_table_headings_within_the_window(chrome: Any, tmp_path: Path) -> None:
     page = tmp_path / "texts.html"
     names = [f"measure {number}" for number in range(12)]
     rows = [{"text": "A judgment on the fourth amendment. " * 3, **dict.fromkeys(names, 0.123)} for _ in range(3)]
-    caption = "Documents that move the axis most, with a title that is far too long for one line of a phone"
-    write_html(Report("Tables", [Section("", tables=[Table(caption, ["text", *names], rows),
-                                                     Table(caption, names, rows)])]), page)  # fmt: skip
+    heading = "Documents that move the axis most, with a title that is far too long for one line of a phone"
+    write_html(Report("Tables", [Section("", tables=[Table(heading, ["text", *names], rows),
+                                                     Table(heading, names, rows)])]), page)  # fmt: skip
     visitor = Visitor(chrome, page.as_uri(), width=390, height=900)
     visitor.page.goto(page.as_uri())
     ends = visitor.page.evaluate(
-        "[...document.querySelectorAll('caption > span')].map(each => each.getBoundingClientRect().right)"
+        "[...document.querySelectorAll('section h2')].map(each => each.getBoundingClientRect().right)"
     )
     assert len(ends) == 2
     assert max(ends) <= 390

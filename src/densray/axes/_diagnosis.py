@@ -191,7 +191,7 @@ class Diagnosis(Result):
             *self._outlying_notes(),
             *([] if self._lacks_ratings else [_ABOUT_LABELS[self.axis.noun]]),
         ]
-        tables = [Table("The figures behind it", ["figure", "value", "meaning"], self._figures(), notes)]
+        tables = [Table("The numbers behind the verdict", ["statistic", "value", "meaning"], self._figures(), notes)]
         tables += self._suspect_tables()
         seed_columns: list[Column | str] = [
             Column("word", self.axis.noun),
@@ -365,7 +365,7 @@ class Diagnosis(Result):
             )
             alignment = show_number(pairs.alignment)
             rows.append(("pairs ordered", show_share(pairs.ordered), f"mean cosine with the axis {alignment}"))
-        return [dict(zip(("figure", "value", "meaning"), row, strict=True)) for row in rows]
+        return [dict(zip(("statistic", "value", "meaning"), row, strict=True)) for row in rows]
 
     @property
     def _width(self) -> int:

@@ -66,6 +66,7 @@ class Induction(Result):
     """
 
     title = "Induced lexicon"
+    tables_before_figures = 0  # the words of the tables are in the chart
 
     method: str
     n_words: int

@@ -197,12 +197,12 @@ class RatingAgreement(Result):
                 f"{self.n_averaged:,} items have several documents: their score is the mean over these, and its error "
                 "an upper bound, the mean of their errors."
             )
-        figures = [dict(zip(("figure", "value", "meaning"), row, strict=True)) for row in rows]
+        figures = [dict(zip(("statistic", "value", "meaning"), row, strict=True)) for row in rows]
         title = f"{self.scores} against {self.ratings}: {self.n_items:,} of {self.n_rated:,} items"
         columns = [Column("item"), Column("score", decimals=3), Column("rating", decimals=2)]
         columns += [Column("expected", "expected rating", decimals=2), Column("difference", decimals=2)]
         return [
-            Table(title, ["figure", "value", "meaning"], figures, notes),
+            Table(title, ["statistic", "value", "meaning"], figures, notes),
             Table("Items that agree least", columns, self.items[:N_WORST]),
         ]
 

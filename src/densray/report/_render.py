@@ -297,19 +297,19 @@ def _title_of(shown: Report | Section | Result | Table) -> str:
 
 
 def _html_section(section: Section, *, titled: bool = True) -> str:
-    """Return a section; the page of a single one has its title already. The numbers behind a verdict come first."""
-    parts = ["<section>"]
+    """Return a section; the page of a single one has its title already, so its tables have the headings below that."""
+    parts, level = ["<section>"], 3 if titled else 2
     parts += [f"<h2>{escape(section.title)}</h2>"] if section.title and titled else []
     paragraphs, tables = _paragraphs(section.text), [table for table in section.tables if not table.folded]
     if section.grade and paragraphs:
         paragraphs[0] = paragraphs[0].replace("<p>", f'<p class="verdict {section.grade}">', 1)
-    first = 1 if section.grade and tables and len(tables[0].rows) <= _FEW_ROWS else 0
-    parts += [*paragraphs, *map(_html_table, tables[:first])]
+    first = sum(len(table.rows) <= _FEW_ROWS for table in tables[: section.tables_before_figures])
+    parts += [*paragraphs, *(_html_table(table, level) for table in tables[:first])]
     parts += [_html_figure(figure) for figure in section.figures]
-    parts += [_html_table(table) for table in tables[first:]]
+    parts += [_html_table(table, level) for table in tables[first:]]
     parts += [_html_details(table) for table in section.tables if table.folded]
     if section.citation is not None:
-        parts.append(f"<h3>To cite</h3><p>{escape(section.citation.sentence)}</p>")
+        parts.append(f"<h{level}>To cite</h{level}><p>{escape(section.citation.sentence)}</p>")
         bibtex = f"<pre>{escape(section.citation.bibtex)}</pre>"
         parts.append(f"<details><summary>BibTeX</summary>{bibtex}</details>")
     if section.provenance:
@@ -339,7 +339,8 @@ def _data_url(svg: str) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode('utf-8')).decode('ascii')}"
 
 
-def _html_table(table: Table) -> str:
+def _html_table(table: Table, level: int = 3) -> str:
+    """Return a table below its title, a heading of that level."""
     classes = [_html_class(table, column, numeric) for column, numeric in enumerate(table.numeric())]
     kind = ' class="texts"' if _holds_texts(table) else ""
     head = "".join(
@@ -353,13 +354,12 @@ def _html_table(table: Table) -> str:
         for number, cells in enumerate(table.shown())
     )
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
-    # on a phone, the inner box keeps a caption within the window while the table scrolls
-    caption = f"<caption><span>{escape(table.title)}</span></caption>" if table.title else ""
+    heading = f"<h{level}>{escape(table.title)}</h{level}>\n" if table.title else ""
     label = escape(table.title or "table", quote=True)
     # a box that may scroll can be reached with the keyboard
     reached = f' tabindex="0" role="region" aria-label="{label}"' if len(table.headings) > _FEW_COLUMNS else ""
     return (
-        f'<div class="table"{reached}><table{kind}>{caption}<thead><tr>{head}</tr></thead>\n'
+        f'{heading}<div class="table"{reached}><table{kind}><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>{notes}"
     )
 

@@ -306,6 +306,8 @@ class Result:
     """
 
     title: ClassVar[str] = "Result"
+    #: Number of tables that come before the figures of a page with a verdict: those with the numbers behind it.
+    tables_before_figures: ClassVar[int] = 1
 
     provenance: Provenance
 
@@ -378,6 +380,7 @@ class Section:
     """One part of a report: a heading, a paragraph, tables, figures and their provenance.
 
     A `grade` (good, fair, weak, none) colours the first line of the text on a terminal. A `citation` comes at the end.
+    On a page, the first `tables_before_figures` tables come before the figures, unless they are long.
     """
 
     title: str
@@ -387,6 +390,7 @@ class Section:
     provenance: Provenance | None = None
     grade: str | None = None
     citation: Citation | None = None
+    tables_before_figures: int = 0
 
     @classmethod
     def of(cls, result: Result, *, title: str = "", text: str = "", figures: Sequence[Figure] = ()) -> Section:
@@ -399,6 +403,7 @@ class Section:
             result.provenance,
             grade=None if text else result.grade,
             citation=getattr(result, "citation", None),
+            tables_before_figures=result.tables_before_figures if result.grade and not text else 0,
         )
 
 
