@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from base64 import b64decode
 from pathlib import Path
 
@@ -293,6 +294,11 @@ def test_erasing_warns_once_of_vectors_of_zeros(folder, tmp_path, capsys) -> Non
     said = capsys.readouterr().err
     assert said.count("warning") == 1
     assert "20 rows have vectors of zeros" in said
+    assert said.rstrip().endswith("To leave them out, pass --bad-rows skip.")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Erasure.fit_table(docs, "party").remains()  # the library warns, not the command
+    assert [str(each.message).endswith("pass bad_rows='skip'.") for each in caught] == [True]
     assert run([*asked, "--bad-rows", "skip", "--overwrite"]) == 0
     assert "zero" not in capsys.readouterr().err
     assert pl.read_parquet(output)["vector"].is_null().sum() == N // 6

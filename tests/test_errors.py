@@ -21,6 +21,7 @@ from densray.errors import (
     SignalWarning,
     TaskError,
     UnknownWordError,
+    ZeroVectorWarning,
 )
 
 FAMILY = [
@@ -86,7 +87,7 @@ def test_a_message_of_one_text_reads_as_it_is(kind: type[Exception]) -> None:
     assert str(kind("'Spain' is not there.")) == "'Spain' is not there."
 
 
-@pytest.mark.parametrize("kind", [CoverageWarning, SignalWarning])
+@pytest.mark.parametrize("kind", [CoverageWarning, SignalWarning, ZeroVectorWarning])
 def test_a_warning_keeps_its_parts(kind: type[Warning]) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

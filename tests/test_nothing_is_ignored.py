@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from densray import Axis, Erasure, Lexicon, Rows, WordSpace, diagnose, induce
+from densray.cli.entry import run
 from densray.errors import DensRayError, SpaceError, TaskError, VectorError
 from planted import planted_space
 
@@ -115,12 +116,15 @@ def test_one_text_is_never_taken_for_its_letters(planted, erasure) -> None:
             call()
 
 
-def test_columns_that_are_not_written_are_named(planted, erasure, tmp_path) -> None:
+def test_columns_that_are_not_written_are_named(planted, erasure, tmp_path, capsys) -> None:
     space = planted[0]
     frame = pl.DataFrame({"word": space.words, "embedding": pl.Series(space.vectors), "year": range(len(space))})
     frame.write_parquet(tmp_path / "z.parquet")
     with pytest.warns(UserWarning, match=r"z2.parquet has the words .* not written: 'year'. .* as a table"):
         erasure.apply(tmp_path / "z.parquet", output=tmp_path / "z2.parquet")
+    assert run(["convert", str(tmp_path / "z.parquet"), "-o", str(tmp_path / "z.txt")]) == 0
+    said = capsys.readouterr().err
+    assert said.rstrip().endswith("These columns were not written: 'year'.")  # no command keeps them
     frame.drop("year").write_parquet(tmp_path / "all.parquet")
     erasure.apply(tmp_path / "all.parquet", output=tmp_path / "all2.parquet")
 

@@ -25,6 +25,7 @@ from densray.errors import (
     LexiconError,
     MissingExtraError,
     Part,
+    as_pair,
     name_some,
     shorten,
 )
@@ -485,10 +486,9 @@ def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "u
 
 
 def _checked_pair(pair: object, file: TextFile | None = None) -> tuple[str, str]:
-    if isinstance(pair, list | tuple) and len(pair) == 2:
-        left, right = pair
-        if isinstance(left, str) and isinstance(right, str) and left.strip() and right.strip():
-            return left, right
+    words = as_pair(pair)
+    if words is not None:
+        return words
     message = f"{shorten(str(pair))} is not a pair of words, as in ('she', 'he')."
     raise file.problem(message) if file else LexiconError(message)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
@@ -27,6 +28,7 @@ from densray.errors import (
     SignalWarning,
     TaskError,
     VectorError,
+    ZeroVectorWarning,
     check_flag,
     checked_pairs,
     load_extra,
@@ -302,7 +304,9 @@ class Erasure(AffineMap):
         if not is_large(opened) or method != DEFAULT_REMOVER:
             sets = opened.label_sets([*removed, *kept], groups=groups, names=names, classes=classes)
             n = len(removed)
-            return cls.fit(sets[:n], method, keep=sets[n:], normalize=normalize, random_state=random_state)
+            _warn_of_zeros(opened.name, sets[0])
+            with ignored_warnings(ZeroVectorWarning):  # said already
+                return cls.fit(sets[:n], method, keep=sets[n:], normalize=normalize, random_state=random_state)
         columns = [LabelledTable.of(opened, name, classes=classes).usable() for name in (*removed, *kept)]
         return cls._fit_large(columns, len(removed), groups, names, normalize, random_state, progress)
 
@@ -415,7 +419,8 @@ class Erasure(AffineMap):
             return with_transfer(remains, self, learned, rows.take(trial.unseen), strength=strength)
         key = kept_names, strength, chosen
         if key not in self._measured:
-            self._measured[key] = self._measure(kept_names, strength, chosen, progress)
+            with ignored_warnings(ZeroVectorWarning):  # of each part of the rows; `fit` has warned of all of them
+                self._measured[key] = self._measure(kept_names, strength, chosen, progress)
         return self._measured[key]
 
     def _count_learned(self, rows: Rows) -> int:
@@ -968,6 +973,20 @@ def _remarks(remover: Remover, name: str, count: int | None, found: AffineMap, n
     if normalize and not found.is_linear:
         remarks.append(f"“{name}” was learned from vectors of unit length, so all vectors are scaled to unit length.")
     return remarks
+
+
+def _warn_of_zeros(name: str, rows: Rows) -> None:
+    """Warn of rows of a table that have vectors of zeros, which have no direction."""
+    n_zero = int(np.sum(~to_host(rows.X).any(axis=1)))
+    if not n_zero:
+        return
+    subject = "1 row has a vector" if n_zero == 1 else f"{n_zero:,} rows have vectors"
+    message = (
+        f"{name}: {subject} of zeros, as for a blank text. Such rows count as points at the origin, and all get the "
+        "same new vector."
+    )
+    advice = Advice(" To leave them out, pass ", Argument("bad_rows", "skip"), ".")
+    warnings.warn(ZeroVectorWarning(message, advice), stacklevel=3)
 
 
 def _remark_on_codes(rows: Rows) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "Advice",
     "AnalogyError",
     "Argument",
+    "ColumnsNotWrittenWarning",
     "CoverageError",
     "CoverageWarning",
     "DataError",
@@ -49,6 +50,7 @@ __all__ = [
     "UnknownWordError",
     "VectorError",
     "VectorTypeError",
+    "ZeroVectorWarning",
     "how_to_install",
     "load_extra",
     "name_some",
@@ -269,6 +271,10 @@ class CoverageError(TaskError):
     """Too few words of a list are in the space; the message names the first missing words."""
 
 
+class ColumnsNotWrittenWarning(Message, UserWarning):
+    """A file of words has other columns, which the new file does not have."""
+
+
 class CoverageWarning(Message, UserWarning):
     """Little of a word list is in the space."""
 
@@ -291,6 +297,10 @@ class NotConvergedWarning(Message, RuntimeWarning):
 
 class SignalWarning(Message, RuntimeWarning):
     """More axes were requested than carry signal; the others do not separate the labels."""
+
+
+class ZeroVectorWarning(Message, RuntimeWarning):
+    """Some vectors are all zeros. They have no direction, and count as points at the origin."""
 
 
 def load_extra(module: str, need: str, *, extra: str | None = None) -> Any:
@@ -401,13 +411,25 @@ def checked_pairs(pairs: Iterable[Any], name: str) -> list[tuple[str, str]]:
     refuse_text(pairs, name)
     found = []
     for pair in pairs:
-        words = tuple(pair) if isinstance(pair, list | tuple) else ()
-        if len(words) != 2 or not all(isinstance(word, str) for word in words):
+        words = as_pair(pair)
+        if words is None:
             raise TaskError(
                 f"{name}: {shorten(pair)} is not a pair of words. Give a list of pairs, as in [('she', 'he')]."
             )
-        found.append((words[0], words[1]))
+        found.append(words)
     return found
+
+
+def as_pair(value: Any) -> tuple[str, str] | None:
+    """Return two words as a pair, or None for anything else, such as a blank word.
+
+    >>> as_pair(["she", "he"]), as_pair(["she", " "]), as_pair("ab")
+    (('she', 'he'), None, None)
+    """
+    words = tuple(value) if isinstance(value, list | tuple) else ()
+    if len(words) != 2 or not all(isinstance(word, str) and word.strip() for word in words):
+        return None
+    return words[0], words[1]
 
 
 def suggest(given: str, known: Iterable[str]) -> str:

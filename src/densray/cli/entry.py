@@ -115,7 +115,7 @@ def in_options(message: object, arguments: Sequence[str] = ()) -> str:
     'Leave such rows out with densray convert --bad-rows skip.'
     """
     from densray.cli.app import command, options_of, running
-    from densray.errors import Argument, Message, TableError
+    from densray.errors import Argument, Message, TableError, ZeroVectorWarning
 
     if not isinstance(message, Message):
         return str(message)
@@ -127,7 +127,7 @@ def in_options(message: object, arguments: Sequence[str] = ()) -> str:
         if option not in homes:
             return str(argument)
         commands = homes[option]
-        if option in _OF_SPACES and not isinstance(message, TableError):
+        if option in _OF_SPACES and not isinstance(message, TableError | ZeroVectorWarning):
             commands = [_OF_SPACES[option]]
         place = "" if here in commands or not here else f"densray {commands[0]} "
         takes_value = argument.has_value and not isinstance(argument.value, bool)

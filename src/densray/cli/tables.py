@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -519,7 +517,7 @@ def erase_table(
     target = check_table_output(table, output, overwrite=overwrite)
     check_report(report, overwrite=overwrite, quiet=answer.quiet)
     labels, kept = split_names(lexicon_options.label_column), split_names(keep_column)
-    with progress_bar(f"Removing {', '.join(labels)}", quiet=answer.quiet) as progress, _one_warning_of_zeros(table):
+    with progress_bar(f"Removing {', '.join(labels)}", quiet=answer.quiet) as progress:
         erasure = Erasure.fit_table(
             table,
             labels,
@@ -541,26 +539,6 @@ def erase_table(
             erasure.save(saved, overwrite=overwrite)
     write_removal_report(report, erasure, remains, overwrite=overwrite, quiet=answer.quiet)
     _answer_erased(written, erasure, remains, answer)
-
-
-@contextmanager
-def _one_warning_of_zeros(table: VectorTable) -> Iterator[None]:
-    """Warn once of vectors of zeros, and not in each of the many fits to parts of the rows."""
-    from densray.tables import is_large
-
-    whole = not table.needs_directions and not is_large(table)  # a zero in a large table is an error
-    n_zero = sum(int((~X.any(axis=1)).sum()) for _, X in table.blocks()) if whole else 0
-    if n_zero:
-        subject = "1 row has a vector" if n_zero == 1 else f"{n_zero:,} rows have vectors"
-        warnings.warn(
-            f"{table.name}: {subject} of zeros, as for a blank text. Such rows count as points at the origin, and all "
-            "get the same new vector. To leave them out, give --bad-rows skip.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".* are zero vectors", RuntimeWarning)
-        yield
 
 
 def takes_erasure(path: str, erasure_file: str | None, columns: TableOptions) -> bool:

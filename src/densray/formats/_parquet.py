@@ -47,7 +47,13 @@ def table_stream(name: str, frame: pl.LazyFrame, schema: pl.Schema, rows: int, o
         raise FormatError(
             f"{name}: the columns are {', '.join(f'{column} {dtype}' for column, dtype in list(schema.items())[:6])}; "
             f"a column of words ('word') is needed, with a column of lists of numbers ('vector') or one column per "
-            "dimension. Open a table of documents with densray.open_table."
+            "dimension.",
+            Advice(
+                " For a table of documents, name the column of labels (",
+                Argument("label_column", ...),
+                ").",
+                python=" Open a table of documents with densray.open_table.",
+            ),
         )
     if word not in WORD_COLUMNS:
         _refuse_row_numbers(name, frame, word)

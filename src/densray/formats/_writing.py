@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import atomic_write, flush_to_disk, link_target
-from densray.errors import FormatError, name_some, shorten, suggest
+from densray.errors import Advice, ColumnsNotWrittenWarning, FormatError, name_some, shorten, suggest
 from densray.formats._arrays import put_pair_in_place, words_path, write_npy
 from densray.formats._blocks import Pieces, ReadOptions, warn_skipped
 from densray.formats._bytes import compression_of, open_source, open_target
@@ -114,12 +114,12 @@ def rewrite(
         path = _write(target, kind, chain([first], pieces), shape=shape, name=name_of(target), overwrite=overwrite)
     warn_skipped(source.name, final)
     if final.other_columns:
-        warnings.warn(
+        message = (
             f"{path.name} has the words and the vectors of {source.name}. These columns were not written: "
-            f"{name_some(final.other_columns)}. To keep them, open the file as a table (densray.open_table).",
-            UserWarning,
-            stacklevel=2,
+            f"{name_some(final.other_columns)}."
         )
+        advice = Advice(python=" To keep them, open the file as a table (densray.open_table).")
+        warnings.warn(ColumnsNotWrittenWarning(message, advice), stacklevel=2)
     return path
 
 

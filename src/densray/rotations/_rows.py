@@ -31,7 +31,15 @@ from densray._arrays import (
     to_host,
     type_name,
 )
-from densray.errors import Argument, NotAdditiveError, VectorError, VectorTypeError, one_line, shorten
+from densray.errors import (
+    Argument,
+    NotAdditiveError,
+    VectorError,
+    VectorTypeError,
+    ZeroVectorWarning,
+    one_line,
+    shorten,
+)
 from densray.moments import LabelMoments, ScoreMoments
 
 #: If weights add up to more than this, they overflow when multiplied by squares.
@@ -275,12 +283,11 @@ def check_zeros(zero: RowCount, n_rows: int, *, stacklevel: int) -> None:
         raise VectorError(f"all {n_rows} rows of X are zero: zero vectors have no direction. Check the vectors.")
     if zero.count:
         place = "" if zero.first is None else f" (first: row {zero.first})"
-        warnings.warn(
-            f"{zero.count} of {n_rows} rows of X are zero vectors{place}; they count as words at "
-            "the origin. Drop them if they stand for missing vectors.",
-            RuntimeWarning,
-            stacklevel=stacklevel,
+        message = (
+            f"{zero.count} of {n_rows} rows of X are zero vectors{place}; they count as points at the origin. "
+            "Drop them if they stand for missing vectors."
         )
+        warnings.warn(ZeroVectorWarning(message), stacklevel=stacklevel)
 
 
 def _check_variety(X: Array) -> None:
