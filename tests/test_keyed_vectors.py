@@ -129,5 +129,9 @@ def test_the_result_for_keyed_vectors_is_that_of_a_space_not_of_a_table() -> Non
 def test_something_that_is_no_space_is_refused_by_name() -> None:
     with pytest.raises(SpaceError, match="dict is not a WordSpace"):
         LEXICON.align({})  # type: ignore[arg-type]
+    with pytest.raises(SpaceError, match=r"'googlenews-26k' is a name.*load_space\('googlenews-26k'\)"):
+        LEXICON.align("googlenews-26k")  # type: ignore[arg-type]
+    with pytest.raises(TaskError, match=r"'hu-liu' is a name.*load_lexicon\('hu-liu'\)"):
+        induce(SPACE, "hu-liu")  # type: ignore[arg-type]
     with pytest.raises(TaskError, match=r"'google' is not an AnalogySet.*load_analogies"):
         evaluate_analogies(Keyed(SPACE), "google")  # type: ignore[arg-type]

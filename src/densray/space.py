@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -63,6 +64,9 @@ def as_space(given: Any) -> WordSpace:
         return given
     if is_space(given):
         return WordSpace.from_gensim(given)
+    if isinstance(given, str | PathLike):
+        name = fspath(given)
+        raise SpaceError(f"{shorten(name)} is a name, not a WordSpace. Open it first: load_space({shorten(name)}).")
     raise SpaceError(
         f"{type(given).__name__} is not a WordSpace. Give one, or gensim KeyedVectors; WordSpace.from_frame and "
         "WordSpace.encode make spaces of frames and encoders."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Literal, Unpack
 
@@ -12,7 +13,7 @@ from densray.axes._axis import Axis, advise_not_to_judge
 from densray.axes._diagnosis import Diagnosis
 from densray.axes._induction import Induction, induce_by
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
-from densray.errors import TaskError, checked_pairs
+from densray.errors import TaskError, checked_pairs, shorten
 from densray.lexicon import Lexicon
 from densray.progress import Progress
 from densray.ratings import Ratings
@@ -35,6 +36,9 @@ def find_rows(
     `pairs` are words that belong together, for ``groups="proposed"``. The `order` is that of :meth:`Lexicon.align`:
     folds depend on it, so all tasks use the same.
     """
+    if isinstance(lexicon, str | PathLike):
+        name = shorten(fspath(lexicon))
+        raise TaskError(f"{name} is a name, not a Lexicon. Open it first: load_lexicon({name}).")
     if not hasattr(lexicon, "align"):
         raise TaskError(
             f"a {type(lexicon).__name__} is given; a Lexicon is needed. Write Lexicon(…) around a dictionary of words "
