@@ -236,6 +236,8 @@ def _configuration(port: int) -> dict[str, Any]:
         "theme.dark.primaryColor": "#1A78B8",
         "theme.light.linkColor": "#00629A",
         "theme.dark.linkColor": "#6CBDF0",
+        "theme.dark.backgroundColor": "#14181E",  # as the documentation
+        "theme.dark.secondaryBackgroundColor": "#202731",
     }
 
 
