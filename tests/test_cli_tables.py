@@ -283,6 +283,19 @@ def test_vectors_of_zeros_are_bad_rows_where_a_direction_is_needed(folder, tmp_p
     np.testing.assert_array_equal(skipped.direction, whole.direction)
 
 
+def test_classes_that_differ_in_capitals_are_named_and_written_to_different_files(folder, tmp_path, capsys) -> None:
+    typed = FRAME["party"].to_list()
+    typed[:6] = [typed[0].upper()] * 6
+    docs = tmp_path / "typed.parquet"
+    FRAME.with_columns(party=pl.Series(typed)).write_parquet(docs)
+    asked = ["fit", str(docs), "--label-column", "party", "-o", str(tmp_path / "axis"), *QUICK]
+    for command in (asked, ["score", str(docs), str(folder / "party.safetensors"), "--by", "party"]):
+        assert run(command) == 0
+        assert "differ only in capitals, and count as 2 classes" in capsys.readouterr().err
+    files = [path.name for path in tmp_path.glob("axis-*.safetensors")]
+    assert len({name.casefold() for name in files}) == 3  # two names may be one file on Windows and macOS
+
+
 @pytest.mark.filterwarnings("always::RuntimeWarning")
 def test_erasing_warns_once_of_vectors_of_zeros(folder, tmp_path, capsys) -> None:
     zero = X.astype(np.float32)

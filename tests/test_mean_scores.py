@@ -17,7 +17,7 @@ from densray.axes import mean_scores
 from densray.axes._fitted_rows import FittedRows, _marks
 from densray.axes._mean_scores import _compare_groups, _interval
 from densray.errors import MissingCodeWarning, TaskError
-from densray.report import to_json
+from densray.report import to_json, to_markdown
 
 WIDTH = 20
 CONCEPT = np.eye(WIDTH)[0]
@@ -180,10 +180,39 @@ def test_only_the_fitted_rows_are_recognised_in_any_order_and_precision(tmp_path
     X = frame["vector"].to_numpy()[shuffled].astype(np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     for each in (axis, again):
-        places, scores, n_unsure = each.fitted_rows.recognise(X, each.direction)
+        places, scores, n_unsure, _ = each.fitted_rows.recognise(X, each.direction)
         assert n_unsure == 0
         assert set(shuffled[places]) == set(range(200))
         assert np.corrcoef(scores, axis.held_out[shuffled[places]])[0, 1] == pytest.approx(1.0)
+
+
+def test_a_table_that_an_erasure_changed_is_not_taken_for_new_documents(tmp_path) -> None:
+    """A removal keeps the labels and changes the vectors: along the old axis, even random labels seem to differ."""
+    rng = np.random.default_rng(8)
+    frame, _ = draw_study(rng, 0.0)
+    frame = frame.with_columns(source=pl.Series(rng.choice(["a", "b"], len(frame))))
+    axis = Axis.fit(Rows.from_table(frame[:200], "label"), "mean-difference")
+    saved = Axis.load(Axis.fit(Rows.from_table(frame, "label")).save(tmp_path / "label.safetensors"))
+    shift = np.where(frame["source"] == "a", 3.0, -3.0)[:, None] * np.eye(64)[1]
+    changed = frame.with_columns(vector=frame["vector"].to_numpy() + shift)
+    found = mean_scores(saved, open_table(changed), ["label"])
+    assert "only 0 of the 300 fitted documents have the same vectors" in found.unrecognised
+    assert found.unrecognised in found.text()
+    for each in (frame, changed.drop("label"), changed[:200]):  # held out; other labels; a part, or other documents
+        assert mean_scores(saved, open_table(each), ["source"]).unrecognised == ""
+    assert mean_scores(axis, open_table(frame[200:]), ["label"]).unrecognised == ""
+
+
+def test_a_result_names_its_axis_the_column_of_the_draws_and_what_to_cite() -> None:
+    frame, _ = draw_study(np.random.default_rng(5), 1.0)
+    frame = frame.with_columns(author=pl.Series(np.arange(300) // 3))
+    axis = Axis.fit(Rows.from_table(frame, "label"), "mean-difference")
+    found = mean_scores(axis, open_table(frame), ["label"], groups="author")
+    assert [each.role for each in found.provenance.inputs] == ["table", "axis"]
+    assert found.drawn_by == "author"
+    assert "Documents with the same value of “author” are one draw." in found.tables()[0].notes
+    assert found.citation is not None
+    assert found.citation.sentence in to_markdown(found)
 
 
 def test_fitted_rows_are_recognised_in_a_copy_rounded_to_three_decimals() -> None:

@@ -126,7 +126,7 @@ class Remains:
         One for each set of labels and model; empty if nothing could be measured.
     learned_from, tested_on : int
         Number of rows that the erasure was learned from (0: none of these rows), and number of rows that each probe was
-        cross-validated on.
+        cross-validated on. If the rows were split several times, these are the mean numbers of a split.
     reason : str
         Reason why nothing could be measured; empty otherwise.
     n_learned : int
@@ -475,14 +475,14 @@ def measure_trials(
         (number, model): ([], []) for number in range(len(label_sets)) for model in models
     }
     fitted_on_learned: dict[int, list[Recovery]] = {number: [] for number in range(len(label_sets))}
-    n_tested = 0
+    n_tested: list[int] = []
     done, total = 0, len(label_sets) * sum(len(_tested_models(models, each)) for each in enumerate(trials))
     for number, trial in enumerate(trials):
         places = _sample(trial.unseen, random)
         few = next(filter(None, (explain_too_few(each.rows, places, FEWEST_TESTED) for each in label_sets)), "")
         if few:
             return Remains((), reason=few)
-        n_tested = max(n_tested, len(places))
+        n_tested.append(len(places))
         n_folds = min(_FOLDS, *(_size_of_smallest_class(each.rows, places) for each in label_sets))
         tested_groups = None if groups is None else groups[places]
         if tested_groups is not None:
@@ -529,4 +529,6 @@ def measure_trials(
         )
         for (labels, model), (before, after) in collected.items()
     )
-    return Remains(tuple(probes), learned_from=max(len(trial.learned) for trial in trials), tested_on=n_tested)
+    # halves that keep groups whole have different sizes, which add up to all rows only on average
+    learned_from, tested_on = (round(float(np.mean(sizes))) for sizes in ([len(t.learned) for t in trials], n_tested))
+    return Remains(tuple(probes), learned_from=learned_from, tested_on=tested_on)

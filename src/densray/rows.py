@@ -589,6 +589,18 @@ def warn_of_codes_among_texts(counts: Mapping[str, int], source: str) -> None:
         warnings.warn(MissingCodeWarning(note), stacklevel=3)
 
 
+def warn_of_similar_classes(counts: Mapping[str, int], source: str) -> None:
+    """Warn of classes whose names differ only in capitals, such as a label typed in two ways."""
+    spellings: dict[str, list[str]] = {}
+    for name in counts:
+        spellings.setdefault(name.casefold(), []).append(name)
+    for names in spellings.values():
+        if len(names) > 1:
+            shown = " and ".join(f"'{one_line(name, width=40)}' ({counts[name]:,})" for name in names)
+            note = f"{source}: {shown} differ only in capitals, and count as {len(names)} classes. If they are one, "
+            warnings.warn(f"{note}write them alike.", UserWarning, stacklevel=3)
+
+
 def parse_integer(text: str) -> int | None:
     """Return the integer that a text stands for, None if there is none.
 

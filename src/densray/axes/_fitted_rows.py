@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from densray._copies import ROUNDING, SINGLE, first_copies, project_on_fixed
 from densray._vocabulary import unit_rows
+from densray.report import show_count
 
 if TYPE_CHECKING:
     from densray._files import Contents
+    from densray.tables import VectorTable
 
 #: A copy is nearer to its row than this share of the distance between fitted rows.
 _SHARE = 0.25
@@ -33,7 +35,7 @@ _N_MARKS = 33
 #: Marks in files of earlier versions, of rows scaled to unit length.
 _N_EARLIER_MARKS = 9
 #: Names of the arrays in the file of an axis.
-_MARKS, _LENGTHS, _HELD_OUT = "fitted_marks", "fitted_lengths", "fitted_held_out"
+_MARKS, _LENGTHS, _HELD_OUT, _IN_TABLE = "fitted_marks", "fitted_lengths", "fitted_held_out", "fitted_in_table"
 
 
 def _marks(X: NDArray[np.floating], direction: NDArray[np.float64], n_marks: int) -> NDArray[np.float64]:
@@ -53,11 +55,14 @@ class Recognised(NamedTuple):
         Their held-out scores.
     n_unsure : int
         Number of other rows that could be rounded copies of fitted rows, or only resemble them.
+    fitted : array of int
+        The fitted row that each recognised row is a copy of.
     """
 
     places: NDArray[np.intp]
     held_out: NDArray[np.float64]
     n_unsure: int
+    fitted: NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,22 +82,32 @@ class FittedRows:
     recognisable : bool
         False if the axis depends on the lengths of vectors, and its file does not contain them. Then all rows that
         resemble fitted rows are unsure.
+    n_in_table : int
+        Number of rows of the table they come from, with and without labels; 0 if it is not known.
     """
 
     marks: NDArray[np.float64]
     lengths: NDArray[np.float64]
     held_out: NDArray[np.float64]
     recognisable: bool = True
+    n_in_table: int = 0
 
     @classmethod
-    def of(cls, X: NDArray[np.floating], direction: NDArray[np.float64], held_out: NDArray[np.float64]) -> FittedRows:
+    def of(
+        cls,
+        X: NDArray[np.floating],
+        direction: NDArray[np.float64],
+        held_out: NDArray[np.float64],
+        *,
+        n_in_table: int = 0,
+    ) -> FittedRows:
         """Return the marks of rows; `held_out` is measured from their mean."""
         X = np.asarray(X, dtype=np.float64)
         marks, lengths = _marks(X, direction, _N_MARKS), np.linalg.norm(X, axis=1)
         scores = held_out + float(np.mean(X @ direction))
         first = first_copies(X)
         sums, counts = np.bincount(first, scores), np.bincount(first)
-        return cls(marks, lengths, sums[first] / counts[first])
+        return cls(marks, lengths, sums[first] / counts[first], n_in_table=n_in_table)
 
     @cached_property
     def _tree(self) -> Any:
@@ -132,16 +147,34 @@ class FittedRows:
         distances, nearest = self._tree.query(marks, distance_upper_bound=max(reach, np.finfo(float).tiny))
         near = np.flatnonzero(np.isfinite(distances))
         if not near.size:
-            return Recognised(near, np.zeros(0), 0)
+            return Recognised(near, np.zeros(0), 0, near)
         distances, nearest = distances[near], nearest[near]
         same = (distances <= self._tolerance[nearest]) & self.recognisable
         unsure = ~same & (distances <= self._rounding[nearest])
-        return Recognised(near[same], self._distinct[2][nearest[same]], int(unsure.sum()))
+        return Recognised(near[same], self._distinct[2][nearest[same]], int(unsure.sum()), nearest[same])
+
+    def explain_unrecognised(self, n_recognised: int, table: VectorTable, concept: str) -> str:
+        """Return a warning if a table seems to have the fitted rows with changed vectors; else an empty text.
+
+        The signs are the column of the labels, and the number of rows. A removal of another concept, for example,
+        keeps both and changes the vectors.
+        """
+        n_fitted = len(self._distinct[0])
+        column = next((name for name in table.columns if concept == name or concept.startswith(f"{name}: ")), None)
+        if column is None or len(table) != self.n_in_table or n_recognised >= n_fitted:
+            return ""
+        return (
+            f"Not held out: the table seems to be the one that this axis was fitted on (it has as many rows, and the "
+            f"column “{column}”), but only {show_count(n_recognised)} of the {show_count(n_fitted)} fitted documents "
+            "have the same vectors. If the vectors were changed, by a removal or by rounding, these documents count as "
+            "new ones and the results are too good. Fit the axis on this table."
+        )
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return the arrays to store in the file of the axis."""
         lengths = {} if self.marks.shape[1] == _N_EARLIER_MARKS else {_LENGTHS: self.lengths}
-        return {_MARKS: self.marks, **lengths, _HELD_OUT: self.held_out}
+        table = {_IN_TABLE: np.array([float(self.n_in_table)])} if self.n_in_table else {}
+        return {_MARKS: self.marks, **lengths, _HELD_OUT: self.held_out, **table}
 
     @classmethod
     def from_contents(cls, contents: Contents, *, normalize: bool) -> FittedRows | None:
@@ -150,6 +183,8 @@ class FittedRows:
             return None
         if _LENGTHS in contents.arrays:
             marks = contents.array(_MARKS, None, _N_MARKS)
-            return cls(marks, contents.array(_LENGTHS, len(marks)), contents.array(_HELD_OUT, len(marks)))
+            n_in_table = int(contents.array(_IN_TABLE, 1)[0]) if _IN_TABLE in contents.arrays else 0
+            lengths, held_out = contents.array(_LENGTHS, len(marks)), contents.array(_HELD_OUT, len(marks))
+            return cls(marks, lengths, held_out, n_in_table=n_in_table)
         marks = contents.array(_MARKS, None, _N_EARLIER_MARKS)
         return cls(marks, np.ones(len(marks)), contents.array(_HELD_OUT, len(marks)), recognisable=normalize)

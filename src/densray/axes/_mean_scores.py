@@ -19,8 +19,9 @@ copies add no evidence.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,12 +32,13 @@ from densray._conversions import as_pandas
 from densray._copies import project_on_fixed
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
+from densray.axes._citation import cite_axis
 from densray.axes._tables import check_table
 from densray.errors import Argument, TaskError, name_some
 from densray.groups import find_equal_rows, first_copies, join_groups, number_groups
 from densray.progress import Progress
-from densray.report import Column, Input, Provenance, Result, Table, show_count, show_number
-from densray.rows import warn_of_missing_codes
+from densray.report import Citation, Column, Input, Provenance, Result, Table, show_count, show_number
+from densray.rows import warn_of_missing_codes, warn_of_similar_classes
 from densray.tables import VectorTable
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ class MeanScores(Result):
         Columns whose values define the groups.
     ordered : str or None
         A column among them that has an order, such as the year.
+    drawn_by : str or None
+        Column such as the author. Documents with the same value are one draw.
     rows : list of dict
         Each group: the values of the columns, ``documents``, ``draws`` (independent units: documents, or sets of
         documents that belong together or have the same vector), ``mean``, ``difference`` (the mean minus the mean of
@@ -84,12 +88,16 @@ class MeanScores(Result):
     n_unsure : int
         Documents that are nearly the same as a training document: perhaps rounded copies, perhaps only similar. They
         count with their own scores.
+    unrecognised : str
+        A warning if documents that the axis was fitted on may be in the table with changed vectors; else empty.
     axis_verdict : str
         The verdict on the axis; empty if there is none.
     axis_grade : str or None
         The grade of the axis: good, fair, weak, none or unclear (“too few to tell”).
     orientation : str
         Which end of the axis is high.
+    citation : Citation or None
+        A sentence about the axis for a methods section, and BibTeX entries.
     """
 
     title = "Mean scores"
@@ -103,9 +111,12 @@ class MeanScores(Result):
     n_fitted: int = 0
     n_unsure: int = 0
     n_repeated: int = 0
+    unrecognised: str = ""
     axis_verdict: str = ""
     axis_grade: str | None = None
     orientation: str = ""
+    drawn_by: str | None = None
+    citation: Citation | None = field(default=None, repr=False)
 
     def to_polars(self) -> polars.DataFrame:
         """Return a polars frame with one row per group and the columns of `rows`."""
@@ -123,9 +134,9 @@ class MeanScores(Result):
         return self.axis_grade
 
     def text(self) -> str:
-        """Return the verdict on the axis, which end is high, and how many groups differ from all documents."""
+        """Return the verdict on the axis, which end is high, doubts, and how many groups differ from all documents."""
         verdict = self.axis_verdict.replace("Trust:", "Trust in the axis:", 1)
-        return "\n".join(filter(None, [verdict, self.orientation, self._finding()]))
+        return "\n".join(filter(None, [verdict, self.orientation, self.unrecognised, self._finding()]))
 
     def _finding(self) -> str:
         """Return how many groups have an interval without 0."""
@@ -162,6 +173,8 @@ class MeanScores(Result):
             f"({show_number(self.overall, 4)}). low and high: its 95% interval. It covers the choice of documents and "
             "the error of the axis."
         ]
+        if self.drawn_by is not None:
+            notes.append(f"Documents with the same value of “{self.drawn_by}” are one draw.")
         if len(self.rows) == 1:
             notes.append("There is only one group, so there is nothing to compare it with.")
         if self.n_repeated:
@@ -233,6 +246,7 @@ def mean_scores(
     keys, codes, ordered = _keys(table, by)
     sums, scores = np.zeros((len(keys), table.width)), np.full(len(table), np.nan)
     fitted, n_fitted, n_unsure = axis.fitted_rows, 0, 0
+    recognised: set[int] = set()
     marks = np.full((len(table), min(table.width, _N_MARKS)), np.nan)
     for start, X in table.blocks():
         stop, places = start + len(X), np.flatnonzero(codes[start : start + len(X)] >= 0)
@@ -245,6 +259,7 @@ def mean_scores(
                 coordinates[matches.places] = matches.held_out
                 n_fitted += len(matches.places)
                 n_unsure += matches.n_unsure
+                recognised.update(matches.fitted.tolist())
             scores[start + places] = coordinates
             marks[start + places] = vectors if table.width <= _N_MARKS else project_on_fixed(vectors, _N_MARKS)
             own = codes[start + places]
@@ -279,10 +294,17 @@ def mean_scores(
         n_fitted=n_fitted,
         n_unsure=n_unsure,
         n_repeated=n_repeated,
+        unrecognised="" if fitted is None else fitted.explain_unrecognised(len(recognised), table, axis.concept),
         axis_verdict="" if verdict is None else verdict.sentence,
         axis_grade=None if verdict is None else verdict.grade,
         orientation=axis.orientation,
-        provenance=began.finish(inputs=[Input("table", table.name, size=len(table))], used=n_used, method=axis.method),
+        drawn_by=groups,
+        citation=axis.citation if axis.rows is None else cite_axis(axis, verdict),
+        provenance=began.finish(
+            inputs=[Input("table", table.name, size=len(table)), Input("axis", axis.concept or axis.method)],
+            used=n_used,
+            method=axis.method,
+        ),
     )
 
 
@@ -445,6 +467,9 @@ def _values(table: VectorTable, name: str) -> list[Any]:
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
         warn_of_missing_codes(numbers, f"{table.name}, column '{name}'", noun="value")
+    else:
+        texts = Counter(value for value in values if isinstance(value, str))
+        warn_of_similar_classes(texts, f"{table.name}, column '{name}'")
     return values
 
 

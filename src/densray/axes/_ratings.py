@@ -82,6 +82,8 @@ class RatingAgreement(Result):
         Names of the low and the high end of the axis, if known.
     n_repeated : int
         Number of items with the vector of an earlier item, up to rounding.
+    unrecognised : str
+        A warning if documents that the axis was fitted on may be in the table with changed vectors; else empty.
     """
 
     title: ClassVar[str] = "Agreement with ratings by people"
@@ -108,6 +110,7 @@ class RatingAgreement(Result):
     items: list[dict[str, Any]] = field(repr=False)
     label_names: tuple[str, str] | None = None
     n_repeated: int = 0
+    unrecognised: str = ""
 
     def text(self) -> str:
         """Return the agreement in one sentence, then its limitations."""
@@ -145,6 +148,8 @@ class RatingAgreement(Result):
             )
         elif self.held_out is None:
             lines.append("The seeds of this axis are not known: if items are among them, the agreement is too high.")
+        if self.unrecognised:
+            lines.append(self.unrecognised)
         if self.n_repeated:
             lines.append(
                 f"{self.n_repeated:,} of the items {'has' if self.n_repeated == 1 else 'have'} the same vector as "
@@ -331,6 +336,7 @@ def evaluate_ratings(
         n_averaged=0 if table is None else int(located.is_mean[kept].sum()),
         spread=None if located.vectors is None else measured_axis.spread_along(located.vectors[kept]),
         items=_comparison_rows(rated, scores, errors),
+        unrecognised=located.unrecognised,
         label_names=measured_axis.label_names if table is not None or isinstance(source, WordSpace) else None,
         provenance=provenance.finish(
             inputs=[
@@ -369,6 +375,7 @@ class _Located:
     merged: tuple[str, ...] = ()
     vectors: NDArray[Any] | None = None
     was_fitted: NDArray[np.bool_] | None = None
+    unrecognised: str = ""
 
 
 def _in_space(space: WordSpace, ratings: Ratings, axis: Axis, phrases: Phrases, *, any_case: bool | None) -> _Located:
@@ -439,10 +446,13 @@ def _in_table(
     vectors = np.concatenate([X for X, _ in blocks])
     fitted = axis.fitted_rows
     only_fitted: set[int] | None = None
+    unrecognised = ""
     if fitted is not None:
         unit = unit_rows(vectors) if axis.options.normalize else vectors
         is_new = np.ones(len(rows), dtype=bool)
-        is_new[fitted.recognise(unit, axis.direction).places] = False
+        matches = fitted.recognise(unit, axis.direction)
+        is_new[matches.places] = False
+        unrecognised = fitted.explain_unrecognised(len(set(matches.fitted.tolist())), table, axis.concept)
         only_fitted = set(rows.tolist()) - set(rows[is_new].tolist())
         kept = is_new | np.isin(rows, list(only_fitted))
         rows, vectors = rows[kept], vectors[kept]
@@ -462,6 +472,7 @@ def _in_table(
         missing,
         vectors=_means(vectors, inverse),
         was_fitted=None if only_fitted is None else np.isin(rated, list(only_fitted)),
+        unrecognised=unrecognised,
     )
 
 

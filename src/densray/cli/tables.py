@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -267,9 +268,7 @@ def fit_table(
     saving = {"overwrite": given["overwrite"], "card": given["card"]}
     if isinstance(found, ClassesDiagnosis):
         written = []
-        for name, axis in found.axes.items():
-            written_name = re.sub(r"[^\w.-]+", "-", name)
-            place = target.with_name(f"{target.stem}-{written_name}{target.suffix}")
+        for place, axis in zip(_class_files(target, list(found.axes)), found.axes.values(), strict=True):
             with progress_bar(f"Writing {place.name}", quiet=answer.quiet):
                 written.append(axis.save(place, overwrite=given["overwrite"]))
     else:
@@ -277,6 +276,23 @@ def fit_table(
     if not answer.as_json:
         show(found, as_json=False, quiet=answer.quiet)
     _say_written(written, found.to_dict(), answer)
+
+
+def _class_files(target: Path, names: Sequence[str]) -> list[Path]:
+    """Return one file per class, with different names also on systems that ignore capitals.
+
+    >>> [path.name for path in _class_files(Path("axis.safetensors"), ["left", "Left", "far left"])]
+    ['axis-left.safetensors', 'axis-Left-2.safetensors', 'axis-far-left.safetensors']
+    """
+    files: dict[str, Path] = {}
+    for name in names:
+        plain, number = re.sub(r"[^\w.-]+", "-", name), 1
+        written = plain
+        while written.casefold() in files:
+            number += 1
+            written = f"{plain}-{number}"
+        files[written.casefold()] = target.with_name(f"{target.stem}-{written}{target.suffix}")
+    return list(files.values())
 
 
 def _fit_large(
@@ -335,6 +351,7 @@ def score_table(
 ) -> None:
     """Write a table with scores along a saved axis, and show mean scores by some columns."""
     from densray.axes import Axis, mean_scores, write_scores
+    from densray.report import Input, Provenance
     from densray.tables import check_table_output
 
     table = open_it(path, columns)
@@ -345,7 +362,7 @@ def score_table(
         )
     check_figure(figure, overwrite=overwrite, quiet=answer.quiet)
     check_report(report, overwrite=overwrite, quiet=answer.quiet)
-    axis = Axis.load(axis_file, any_space=any_space)
+    began, axis = Provenance.begin(), Axis.load(axis_file, any_space=any_space)
     _check_origin(axis, axis_file, path, any_space=any_space)
     _note_missing_encoder(axis.encoder, axis_file, table, path, answer)
     plain: dict[str, Any] = {"axis": axis_file, "concept": axis.concept, "even_odds": axis.even_odds}
@@ -385,7 +402,8 @@ def score_table(
         title = f"{axis.concept} by {', '.join(means.by)}"
         write_report(report, title, means, _figures_of_means, overwrite=overwrite, quiet=answer.quiet)
     if answer.as_json:
-        print_json(plain)
+        inputs = [Input("table", table.name, size=len(table)), Input.of("axis", axis_file)]
+        print_json({**plain, "provenance": began.finish(inputs=inputs, method=axis.method).to_dict()})
 
 
 def holds_documents(path: str, ratings: str, source: str | None, columns: TableOptions) -> bool:

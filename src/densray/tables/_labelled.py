@@ -13,7 +13,14 @@ from densray._arrays import category
 from densray._vocabulary import unit_rows
 from densray.errors import Argument, LabelError, RowError
 from densray.moments import Moments
-from densray.rows import Rows, number_labels, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes
+from densray.rows import (
+    Rows,
+    number_labels,
+    sort_classes,
+    warn_of_codes_among_texts,
+    warn_of_missing_codes,
+    warn_of_similar_classes,
+)
 from densray.tables._arrow import arrow
 from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores, signs_of_no_label
 from densray.tables._vectors import check_columns, is_number, named_classes, ordered_values
@@ -264,7 +271,9 @@ def _read_labels(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArr
         texts = [text for text in texts if text not in unknown]
         counts = {text: counts[text] for text in texts}
         check_not_scores(table.name, name, counts)
-    warn_of_codes_among_texts(counts, f"{table.name}, column '{name}'")
+    source = f"{table.name}, column '{name}'"
+    warn_of_codes_among_texts(counts, source)
+    warn_of_similar_classes(counts, source)
     return _by_class(codes, texts)
 
 

@@ -16,7 +16,7 @@ from densray._arrays import MISSING_SIGNS, category
 from densray._notation import explain_number, has_clear_comma
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
-from densray.rows import Rows, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes
+from densray.rows import Rows, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes, warn_of_similar_classes
 from densray.tables._arrow import arrow
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
@@ -398,7 +398,9 @@ def signs_of_no_label(labels: Collection[str]) -> set[str]:
 def warn_of_codes(labels: NDArray[Any], source: str) -> None:
     """Warn of labels such as -99, which often mark a missing answer, among other numbers or among texts."""
     if labels.dtype == object:
-        warn_of_codes_among_texts(Counter(labels.tolist()), source)
+        counts = Counter(labels.tolist())
+        warn_of_codes_among_texts(counts, source)
+        warn_of_similar_classes(counts, source)
     else:
         warn_of_missing_codes(labels, source)
 
