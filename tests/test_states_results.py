@@ -105,7 +105,10 @@ def test_the_page_keeps_what_it_says_of_removal(scripts):
     halves = known["chosen"]["any remover"]
     reported = {name: [half["reported_on"] for half in halves] for name, halves in known["chosen"].items()}
     stayed = [np.mean([half["correct"] for half in reported[name]]) for name in ("LEACE, pairs", "any remover")]
-    assert f"On average, {stayed[0]:.0%} (LEACE from pairs) or {stayed[1]:.0%} (any remover) of the" in on_language_models()
+    assert (
+        f"On average, {stayed[0]:.0%} (LEACE from pairs) or {stayed[1]:.0%} (any remover) of the"
+        in on_language_models()
+    )
     met = [
         abs(half["rho"]) <= 0.05 and half["correct"] >= 0.9 and half["cost"] < 0.03
         for halves in reported.values()
