@@ -161,7 +161,7 @@ class Axis:
         Parameters
         ----------
         rows : Rows
-            Two classes, or scores.
+            Two classes, or numeric labels.
         method : str or rotation, default="auto"
             Name of a method, or an estimator. A fitted estimator is used without refitting.
         seeds : Rows, optional
