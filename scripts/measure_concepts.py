@@ -621,14 +621,15 @@ def _effect(points: Sequence[Mapping[str, Any]], *, counted: bool = False) -> st
 
 def _texts_table(known: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the first prompts of the first split with a choice, with the text before and after."""
-    lines = ["| model, concept | prompt | unsteered | steered |", "| --- | --- | --- | --- |"]
+    head, lines = ["| model, concept | prompt | unsteered | steered |", "| --- | --- | --- | --- |"], []
     cases = {(model, concept): rows for model, concept, _, rows in steered_cases(known)}  # the most prompts come last
     for (model, concept), rows in cases.items():
         for prompt, *texts in rows[0]["examples"][:2]:
             questions = re.findall(r"<\|im_start\|>user\n(.*?)<\|im_end\|>", prompt, re.DOTALL) or [prompt]
             shown = [" ".join(text.split()).replace("|", "/") for text in (questions[-1], *texts)]
             lines.append(f"| {model}, {concept} | {' | '.join(shown)} |")
-    return "\n".join(lines)
+    folded = ["", "<details>", "<summary>More texts</summary>", "", *head, *lines[4:], "", "</details>"]
+    return "\n".join([*head, *lines[:4], *folded])
 
 
 def draw() -> None:

@@ -1376,12 +1376,12 @@ def verdict_shown(numbers: Record) -> str:
         f"- **Most of these verdicts are “too few to tell”.** Of the {total}, {grades}. Nearly all of these lists have "
         f"only three words per class. Even so, some of the axes agree well with people.\n"
         f"- **Ten rated items help.** Adding them to the seed words improves {improved}.\n"
-        f"- **A wide spread of the rated words (*items*) along the axis is a good sign, but a weak one.** In GloVe 6B, "
-        f"GoogleNews and MiniLM, the spread correlates with agreement with people: the rank correlation is "
+        f"- **If the rated words (*items*) are spread widely along the axis, the axis agrees somewhat better with "
+        f"people.** Across axes in GloVe 6B, GoogleNews and MiniLM, the rank correlation between spread and r is "
         f"{within(by_name['Grand, all'], 'rho')} on the scales of Grand et al. (2022), and "
-        f"{within(by_name['other sets'], 'rho')} on the other sets of ratings. Without the gender scales, it is lower "
-        f"({{doc}}`people`). In the token embeddings of the language model SmolLM2, it is "
-        f"{within(by_name['SmolLM2, all sets'], 'rho')}. The grade does not use the spread, for two reasons: the grade "
+        f"{within(by_name['other sets'], 'rho')} on the other sets. In the token embeddings of the language model "
+        f"SmolLM2, there is none ({within(by_name['SmolLM2, all sets'], 'rho')}). {{doc}}`people` has more. The grade "
+        f"does not use the spread, for two reasons: the grade "
         f"is computed without the items, and these intervals are wide."
     )
 

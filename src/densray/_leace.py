@@ -56,7 +56,8 @@ def leace(X: Array, y: ArrayLike, *, keep: ArrayLike | None = None, shrinkage: b
     X : array of shape (n, d)
         NumPy, PyTorch or CuPy. Sums and the eigenproblem are computed on its device, in float64.
     y : array of shape (n,) or (n, k)
-        Two classes or scores; string labels for more classes; or one column per class or score.
+        Two classes or numeric labels; string labels for more classes; or a matrix with one column per class or numeric
+        label.
     keep : array of shape (n,) or (n, k), optional
         Labels whose covariance with the vectors stays as it is, written like `y`.
     shrinkage : bool, default=True

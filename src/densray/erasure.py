@@ -181,15 +181,15 @@ class Erasure(AffineMap):
         Parameters
         ----------
         rows : Rows or sequence of Rows
-            Two classes or scores; more classes for ``"leace"``, ``"mean-difference"`` and ``"covariance-difference"``.
-            Give several Rows with the same vectors to remove several sets of labels together (only ``"leace"`` and
-            ``"mean-difference"``).
+            Two classes, or numeric labels if the method accepts them (:doc:`/debiasing` lists which do). ``"leace"``,
+            ``"mean-difference"`` and ``"covariance-difference"`` also accept more classes. Give several Rows with the
+            same vectors to remove several sets of labels together (only ``"leace"`` and ``"mean-difference"``).
         method : str, default="leace"
             A name in `densray.removers.REMOVERS`. It may be followed by a colon and the number of axes: ``"densray"``,
             ``"inlp:30"``.
         keep : Rows or sequence of Rows
-            Other labels of the same vectors that must stay linearly predictable: their covariance with the vectors
-            does not change. Only ``"leace"`` can do that.
+            Other labels of the same vectors that must stay linearly predictable (not words, as in :meth:`apply`): their
+            covariance with the vectors does not change. Only ``"leace"`` can do that.
         n_axes : int, optional
             Number of axes, unless it is part of the name. Each method has its own default.
             ``"covariance-difference"`` chooses it on held-out rows (:func:`densray.removers.choose_directions`; see
@@ -382,15 +382,16 @@ class Erasure(AffineMap):
         rows, drawn at random. The nonlinear models, which take most of the time, are tested on at most four halves.
 
         With other labelled `rows`, models are cross-validated on those, before and after this erasure. An RBF model is
-        also fitted on the erased rows that this erasure was learned from, if they are known. Labels that are scores are
-        split into two classes at their median. If the number of directions was chosen automatically (see `choice`), it
-        is reused in both halves. If several sets of labels were removed, or some were kept, each has its own results.
+        also fitted on the erased rows that this erasure was learned from, if they are known. Numeric labels are split
+        into two classes at their median. If the number of directions was chosen automatically (see `choice`), it is
+        reused in both halves. If several sets of labels were removed, or some were kept, each has its own results.
 
         Parameters
         ----------
         rows : Rows, optional
-            Labelled rows that the erasure was not learned from. If it was learned from some of them, the result says
-            so, and its grade is at most "unclear". (Grades are "none", "unclear", "weak", "fair" and "good".)
+            Labelled rows that the erasure was not learned from. If some were used to learn it, the result says so, and
+            its `grade` is "unclear" or "none". (A grade says how complete the removal is: "good" means that no tested
+            model recovers the concept.)
         keep : iterable of str
             Names of rows that are left unchanged and not tested (not the labels `keep` of :meth:`fit`).
         strength : float, default=1.0

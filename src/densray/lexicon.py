@@ -417,9 +417,10 @@ class Lexicon:
         groups : mapping, sequence, "forms", "proposed" or None, default="forms"
             The words to hold out together. A mapping or a sequence, as for `grouped`, replaces the groups of the
             lexicon. "forms": the groups of the lexicon. If it has none, inflected forms of one word, such as *cat* and
-            *cats* (:func:`densray.groups.find_forms`). "proposed": also the groups of
-            :func:`densray.groups.propose_groups`, such as pairs, repeated words and equal vectors. None: the groups of
-            the lexicon if it has any; otherwise every word is held out alone.
+            *cats* (:func:`densray.groups.find_forms`). "proposed": inflected forms, and the groups of
+            :func:`densray.groups.propose_groups`, such as pairs, repeated words and equal vectors; they replace the
+            groups of the lexicon. None: the groups of the lexicon if it has any; otherwise every word is held out
+            alone.
         pairs : pairs of str
             Further pairs of words that belong together, which "proposed" puts into one group.
         """

@@ -125,8 +125,8 @@ class Remains:
     probes : tuple of ProbeResult
         One for each set of labels and model; empty if nothing could be measured.
     learned_from, tested_on : int
-        Number of rows that the erasure was learned from (0: none of these rows), and number of rows that each probe was
-        cross-validated on. If the rows were split several times, these are the mean numbers of a split.
+        Number of rows in the half that the erasure was learned from (0 if it was learned from other rows), and number
+        of rows that each probe was cross-validated on. The rows are halved several times: these are mean numbers.
     reason : str
         Reason why nothing could be measured; empty otherwise.
     n_learned : int

@@ -116,8 +116,7 @@ def inlp(X: NDArray[np.floating], y: NDArray[np.floating], n_axes: int = 10) -> 
 
     Each axis is found in the complement of the earlier ones. The search stops when a support vector machine is at
     chance there: its accuracy on unseen rows (five folds; from 1,000 rows on, one held-out fifth) is not above the
-    share of the larger class by a one-sided binomial test at 5%. Axes beyond that are rounding noise. One axis is
-    always removed.
+    share of the larger class by a one-sided binomial test at 5%. One axis is always removed.
 
     Parameters
     ----------

@@ -214,8 +214,9 @@ def evaluate_retrieval(
     table : path, frame or VectorTable
         Anything that :func:`densray.open_table` opens.
     pairs : str
-        Documents with the same value in this column are partners. Documents without a value have no partner. Documents
-        without a usable vector are left out (``bad_rows="skip"`` in :func:`densray.open_table`).
+        Documents with the same value in this column are partners. Documents without a value have no partner. A document
+        without a usable vector raises an error. To leave such documents out, open the table with ``bad_rows="skip"``
+        (:func:`densray.open_table`).
     against : path, frame or VectorTable, optional
         The same documents in the same order after a change, such as an erasure. The two are compared pair by pair.
     texts : str, optional

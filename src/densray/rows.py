@@ -60,7 +60,7 @@ class Rows:
     groups : array of shape (n,) or None
         Group number of each row. Rows of a group are held out together. None: every row is its own group.
     class_names : tuple of str
-        Names of the classes, from the lowest label to the highest; empty for unnamed classes and for scores.
+        Names of the classes, from the lowest label to the highest; empty for unnamed classes and for numeric labels.
     concept : str
         Name of the concept, such as the name of the lexicon.
     background : WordSpace, array or None
@@ -71,13 +71,14 @@ class Rows:
     missing : tuple of str
         Labelled names that are not in the background.
     merged : tuple of str
-        Labelled names that were left out because another labelled name is the same word of the background.
+        Labelled names that were left out because another labelled name matched the same word of the background, such as
+        *US* and *us*.
     other_case : dict
         Labelled names that the background has only in another case, each with that spelling.
     dropped : dict of tuples of str
         Names left out before alignment, by reason.
     proposal : GroupProposal or None
-        Rows that should be held out together but are not.
+        Groups that densray would propose (``groups="proposed"``) but that are not in use.
     forms : WordForms or None
         Words that are held out together as forms of one word, or rows of a table with equal vectors.
     clipped_labels : dict
@@ -89,8 +90,8 @@ class Rows:
     n_in_table : int
         Number of rows of that table, labelled or not.
     groups_final : bool
-        If True, rows of different groups are not joined because their vectors are equal. ``.grouped(None)`` sets
-        it: every row is then held out alone.
+        If True, equal vectors do not join rows of different groups. ``.grouped(None)`` sets it: every row is then held
+        out alone.
 
     Examples
     --------
@@ -155,8 +156,7 @@ class Rows:
         Parameters
         ----------
         X : array of shape (n, d)
-            An array that may change is copied, since some results are computed later. One that cannot (read-only, or a
-            memory map) is not.
+            A writable array is copied, since some results are computed later. A read-only array or a memory map is not.
         y : array-like of shape (n,)
             Text labels are classes. Of two, the last in the alphabet is the high end (of "high" and "low" this is
             "low"); ``label_names=("low", "high")`` of :meth:`Axis.fit` decides otherwise. Numbers with two distinct

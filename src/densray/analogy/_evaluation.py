@@ -88,15 +88,15 @@ def evaluate_analogies(
 
     Notes
     -----
-    In both protocols, a pair counts if its query and first answer are in the vocabulary; the query itself
-    (whatever its capitals) is excluded as an answer, and by solvers such as 3CosAdd the words of the example as well;
-    any listed answer is correct.
+    In both protocols, a pair counts if its query and its first answer are in the vocabulary. The query itself, in any
+    capitals, is never an answer. Solvers such as 3CosAdd also exclude the words of the example. Any listed answer is
+    correct.
 
     ``"user"`` is equivalent to ``solver.fit(all other pairs).predict(query)``. ``"paper"`` is the protocol of Dufter &
     Schütze (2019), section 4: solvers learn from the first answers of all other pairs, without any word of the pair
-    asked. If several pairs share an answer, all examples with the correct answer are left out. This leaks the answer:
-    it is the one that no example has. Do not use it to compare solvers that count the words of the examples, such as
-    `IntRank`.
+    asked. If several pairs share an answer, all examples with the correct answer are left out. This leaks the answer: a
+    solver can find it as the only answer that never occurs in the examples. Do not use it to compare solvers that count
+    the words of the examples, such as `IntRank`.
     """
     return compare_solvers(
         space,

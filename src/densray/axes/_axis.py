@@ -84,7 +84,7 @@ class Axis:
     Attributes
     ----------
     rotation : fitted rotation
-        Its first axis is the concept.
+        The fitted estimator. Its axes are an orthonormal basis, and the first is the concept.
     method : str
         Name of the method.
     rows : Rows or None
@@ -95,7 +95,8 @@ class Axis:
     label_names : pair of str or None
         Names of the low and the high end.
     seeds : Rows or None
-        If the axis was fitted to ratings and seed words together: the seed words. Otherwise None; see `rows`.
+        The seed words of an axis that was fitted to ratings and seed words together. For any other axis None: its seeds
+        are `rows`.
     fitted_on : int or None
         Number of table rows, if the axis was fitted block by block (`rows` is then None); otherwise None.
     sampled : Axis or None
@@ -160,7 +161,7 @@ class Axis:
         Parameters
         ----------
         rows : Rows
-            Two classes, or scores.
+            Two classes, or numeric labels.
         method : str or rotation, default="auto"
             Name of a method, or an estimator. A fitted estimator is used without refitting.
         seeds : Rows, optional
@@ -322,7 +323,7 @@ class Axis:
 
     @property
     def spread(self) -> VocabularySpread:
-        """Spread of the background along the axis: share of the variance, reliability, median standard error."""
+        """Statistics of all words of the space: variance along the axis, reliability, median standard error."""
         return self._background.spread
 
     def permutation_test(self, *, progress: Progress | None = None) -> PermutationTest:

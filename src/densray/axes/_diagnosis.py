@@ -113,11 +113,11 @@ class Diagnosis(Result):
         Difference between the first and the second eigenvalue, relative to the first.
     pairs : PairConsistency or None
     influence : str
-        How the leave-one-out axes were computed.
+        How the influence of the seeds was computed (the influence itself is in `seeds`).
     seeds : list of dict
-        Each seed with its label, held-out score (a coordinate on the axis, as `induce` gives it), the probability of
-        its own side (`agreement`) and the angle by which the axis turns when it is left out (`influence`, degrees). The
-        most influential seed comes first.
+        Each seed with its label, its held-out `score` (from the origin of the space, as in `induce`; `Axis.held_out`
+        measures it from the mean of the training rows), the probability of its own side (`agreement`) and the angle by
+        which the axis turns when it is left out (`influence`, degrees). The most influential seed comes first.
     contradictions : list of dict
         The seeds that score on the wrong side when they are left out, the least probable label first.
     coverage : float

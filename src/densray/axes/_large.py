@@ -41,7 +41,7 @@ def fit_table(
     ----------
     table : VectorTable, path or frame
     labels : str
-        Column of the labels: two classes, or scores.
+        Column of the labels: two classes, or numeric labels.
     method : str, default="auto"
     groups, names, classes
         See :meth:`densray.tables.VectorTable.rows`.

@@ -59,9 +59,9 @@ class AxisOptions:
     groups : mapping of words to groups, sequence, "forms", "proposed" or None, default="forms"
         Which seeds are left out together: in folds, errors, the permutation test and the choice of a penalty. A
         sequence has one group per word of the lexicon. "forms": use the groups of the lexicon. If it has none, group
-        inflected forms of one word, such as *cat* and *cats* (:func:`densray.groups.find_forms`). "proposed": also
-        pairs, repeats and twins (:func:`densray.groups.propose_groups`). None: the groups of the lexicon if it has any;
-        otherwise every seed is left out alone.
+        inflected forms of one word, such as *cat* and *cats* (:func:`densray.groups.find_forms`). "proposed": inflected
+        forms, pairs, repeats and twins (:func:`densray.groups.propose_groups`), in place of the groups of the lexicon.
+        None: the groups of the lexicon if it has any; otherwise every seed is left out alone.
     clip_labels : bool, optional
         Whether scores far outside the range of the others, such as 70 among scores from 1 to 9, are moved to the end of
         that range (:func:`densray.rows.plausible_range`). Default: only for the method "auto".

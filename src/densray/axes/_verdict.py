@@ -95,8 +95,8 @@ def judge(
     An axis is graded "none" or "unclear" if shuffled labels do as well, or if the interval of its AUC contains 0.5. All
     commands judge an axis here, by the same test, so their grades agree. The advice depends on the number of seeds on
     each side, and on seeds that score on the wrong side when they are left out. `noun` is what a row is called in the
-    sentence, such as “word”. If rows are held out in `n_groups` groups, and there are at most half as many groups as
-    rows, groups are counted instead of rows, because rows of one group (such as an author) are not independent.
+    sentence, such as “word”. If there are at most half as many groups (`n_groups`) as rows, groups are counted instead
+    of rows, because rows of one group (such as an author) are not independent.
 
     >>> seeds = {"n_high": 7, "n_low": 7, "seed_angle": 12.3, "p_value": 0.004}
     >>> steady = {"reliability": 0.9, "reliability_low": 0.84, "reliability_high": 0.94}

@@ -149,7 +149,8 @@ _EVALUATE: Commands = {
 _ANALOGIES = {
     "table4": (
         "Analogies by group of categories",
-        "Compare analogy results by group of categories (mean cosines, IntCos, LRCos) with the published values.",
+        "Compare analogy results with the published values, by group of categories: precision of the solvers IntCos "
+        "and LRCos, and mean cosine of the pairs.",
         "table4 --space GoogleNews.bin",
     ),
     "table5": (

@@ -84,8 +84,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="A file of items rated by people. The axis is fitted to them and to the LEXICON, which names the two "
-            "ends.",
+            help="A file of items rated by people. The axis is fitted to them and to the words of the LEXICON, which "
+            "say which end is high.",
         ),
     ] = None,
     encoder: Encoder = None,
@@ -195,9 +195,9 @@ def diagnose(
 ) -> None:
     """Report how far an axis can be trusted, and which labelled words or documents contradict it.
 
-    For words, give a space and a LEXICON. For documents, give a table and --label-column. To check an axis of
-    words that will score documents, give a table and a LEXICON. The words are encoded with the encoder recorded in the
-    table, or with --encoder.
+    For words, give a space and a LEXICON. For documents, give a table and --label-column. To check an axis that is
+    learned from words and used on documents, give a table and a LEXICON. The words are encoded with the encoder
+    recorded in the table, or with --encoder.
 
     Example: densray diagnose googlenews-26k gender --method densray-unit
     """

@@ -275,8 +275,8 @@ def evaluate_ratings(
     the correlation (the noise ceiling).
 
     For documents, give a table, a file of ratings, and a saved axis. The rated items must be in a column of the table
-    (--text-column): names or texts of documents. If the table itself contains the ratings, use
-    densray evaluate ratings docs.parquet AXIS --rating-column stars.
+    (--text-column): names or texts of documents. If the table itself contains the ratings, leave
+    RATINGS out: densray evaluate ratings docs.parquet AXIS --rating-column stars.
 
     Example: densray evaluate ratings googlenews-26k danger.csv --high dangerous,deadly --low safe,harmless
     """
@@ -330,13 +330,14 @@ def evaluate_analogy(
         typer.Option(
             metavar="NAME",
             help="intcos-original, intcos-complement, lrcos, intrank, intrank-space, 3cosadd, 3cosmul, 3cosavg, "
-            "pairdistance, similartob or spelling. The page on analogies describes them.",
+            "pairdistance, similartob or spelling. See docs/analogies.",
         ),
     ] = "intcos-original",
     rotation: Annotated[
         str | None,
         typer.Option(
-            metavar="METHOD", help="For intcos and intrank: method that finds the axis (--method in other commands)."
+            metavar="METHOD",
+            help="For intcos and intrank: the method that finds the axis (`densray methods` lists them).",
         ),
     ] = None,
     protocol: Annotated[

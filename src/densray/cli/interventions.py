@@ -109,8 +109,8 @@ class Learned:
         str | None,
         typer.Option(
             metavar="NUMBERS",
-            help="Layers (transformer blocks) to change, comma-separated, from 0 (-1: the last). Default: the last "
-            "third; with --high and --low every fourth layer of the upper half; for a saved removal its layers.",
+            help="Layers (transformer blocks) to change, comma-separated (0: the first, -1: the last). Default: the "
+            "last third; with --high and --low every fourth layer of the upper half; for a saved removal its layers.",
         ),
     ] = None
     method: Annotated[
@@ -139,8 +139,8 @@ class Learned:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="With --high and --low: prompts with a correct answer that should stay correct (label 1: the --high "
-            "word, 0: the --low word).",
+            help="With --high and --low, for learning: prompts with a correct answer that should stay correct (label "
+            "1: the --high word, 0: the --low word).",
         ),
     ] = None
     template_column: Annotated[
@@ -235,8 +235,8 @@ class Judged(ContinuationWords):
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prompts with a correct answer that the model should still give (label 1: the --high word, 0: the "
-            "--low word).",
+            help="For testing only: prompts with a correct answer that should stay correct (label 1: the --high word, "
+            "0: the --low word).",
         ),
     ] = None
     probe: Annotated[
@@ -322,7 +322,8 @@ def remove(
         Path,
         typer.Argument(
             metavar="TEXTS|FILE",
-            help="Texts labelled with two or more classes, prompts (with --high and --low), or a saved removal.",
+            help="Labelled texts (removes the concept), prompts together with --high and --low (removes the preference "
+            "for one word), or a saved removal.",
         ),
     ],
     learned: Learned,
@@ -406,7 +407,8 @@ def steer(
         typer.Argument(
             metavar="TEXTS|FILE",
             help="A table of contrastive texts, or a saved steering vector. The table has the columns positive and "
-            "negative, or text and label. If the texts describe personas, it also needs the column question.",
+            "negative, or text and label. If the texts are system messages that describe personas, it also needs the "
+            "column question, which each persona answers.",
         ),
     ],
     judged: SteeringJudge,
@@ -436,8 +438,8 @@ def steer(
         str | None,
         typer.Option(
             metavar="NUMBERS",
-            help="Layers (transformer blocks) to try, comma-separated, from 0 (-1: the last). Default: at a half, two "
-            "thirds and five sixths of the model; for a saved steering vector its layer.",
+            help="Layers (transformer blocks) to try, comma-separated (0: the first, -1: the last). Default: at a "
+            "half, two thirds and five sixths of the model; for a saved steering vector its layer.",
         ),
     ] = None,
     positions: Annotated[
@@ -662,7 +664,8 @@ def sweep(
         float,
         typer.Option(
             metavar="R",
-            help="Largest rank correlation that may remain between the log odds and the numbers in --prompts.",
+            help="Largest rank correlation that may remain between the log odds of --high over --low and the known "
+            "number of each prompt (see --prompts).",
         ),
     ] = 0.05,
     preserve_at_least: Annotated[
@@ -683,9 +686,10 @@ def sweep(
 ) -> None:
     """Try layers and strengths of saved removals, and choose one setting.
 
-    For each setting, the command reports how much of the preference is left, and the cost. The test data are split in
-    half. On one half, the command chooses the setting with the smallest rise of perplexity that meets --at-most,
-    --preserve-at-least and --perplexity-at-most. It reports this setting on the other half.
+    For each setting, the command reports how strongly the log odds of --high over --low still follow the numbers in
+    --prompts, and how much perplexity rises. The test data are split in half. On one half, the command chooses the
+    setting with the smallest rise of perplexity that meets --at-most, --preserve-at-least and --perplexity-at-most. It
+    reports this setting on the other half.
 
     Example: densray model sweep SmolLM2-135M.gguf he.safetensors --high he --low she --prompts jobs.csv --texts t.txt
     """

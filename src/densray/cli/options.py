@@ -67,7 +67,7 @@ Fresh: TypeAlias = Annotated[
 ]
 RandomState: TypeAlias = Annotated[
     int,
-    typer.Option("--random-state", metavar="N", help="Fixes the random numbers (default 0)."),
+    typer.Option("--random-state", metavar="N", help="Seed of the random numbers."),
 ]
 AnyCase: TypeAlias = Annotated[
     bool,
@@ -97,9 +97,9 @@ WordGroups: TypeAlias = Annotated[
     typer.Option(
         "--groups",
         metavar="CHOICE",
-        help="Words to hold out together. forms: inflected forms of one word. proposed: these, word pairs, "
-        "repeated words or texts, equal vectors, and twins (two texts with different labels that differ in one word). "
-        "none: each word alone, unless there is a group column.",
+        help="Words to hold out together. forms: inflected forms of one word, and words with equal vectors. proposed: "
+        "the same, and word pairs, repeated words or texts, and texts with different labels that differ in one word. "
+        "none: each word alone, unless there is a group column. See docs/trust.",
         callback=lambda name: None if name == "none" else name,
     ),
 ]
@@ -127,10 +127,16 @@ class LexiconOptions:
         ),
     ] = None
     word_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Word column of the LEXICON file: a name, or a number from 0.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Word column of the LEXICON file: its name, or its number (the first is 0)."
+        ),
     ] = None
     label_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Label column of the LEXICON file: a name, or a number from 0.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Label column of the LEXICON file: its name, or its number (the first is 0)."
+        ),
     ] = None
     group_column: Annotated[
         str | None,
@@ -222,7 +228,8 @@ class LabelOptions(LexiconOptions):
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Label column of the LEXICON, or of the table if no LEXICON is given: a name, or a number from 0.",
+            help="Label column of the LEXICON, or of the table if no LEXICON is given: its name, or its number (the "
+            "first is 0).",
         ),
     ] = None
 
@@ -278,7 +285,8 @@ class RatingOptions:
     panel: ClassVar[str] = "Ratings"
 
     item_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the rated items: a name, or a number from 0.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the rated items: its name, or its number (the first is 0)."),
     ] = None
     rating_column: Annotated[
         str | None,

@@ -227,9 +227,8 @@ def erase(
         str | None,
         typer.Argument(
             metavar="LEXICON",
-            help="What to remove: labelled words (a file or data set), a concept described by several word lists (a "
-            "TOML file, or gender, whose labelled words are the data set of that name), a saved erasure, or a saved "
-            "axis. Or give --high and --low.",
+            help="What to remove: a file of labelled words, a data set (such as gender), a TOML file of word lists "
+            "that describe a concept, a saved erasure, or a saved axis. Or give --high and --low.",
         ),
     ] = None,
     remover: Annotated[
@@ -257,8 +256,8 @@ def erase(
         typer.Option(
             "--keep",
             metavar="WORDS",
-            help="Words that keep the concept: a file, or a comma-separated list. Their vectors keep their "
-            "direction. They are scaled to unit length only if all vectors are.",
+            help="Words that keep the concept: a file, or a comma-separated list. The direction of their vectors does "
+            "not change. Their lengths change only if all vectors are scaled to unit length.",
         ),
     ] = None,
     keep_column: Annotated[
@@ -283,7 +282,8 @@ def erase(
         bool,
         typer.Option(
             "--normalize",
-            help="Scale vectors to unit length first. leace and double-hard do so by default.",
+            help="Scale vectors to unit length before the removal. leace and double-hard do so anyway. (All removers "
+            "learn from vectors of unit length.)",
         ),
     ] = False,
     any_space: Annotated[

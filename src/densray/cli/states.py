@@ -173,8 +173,8 @@ def read(
         str | None,
         typer.Option(
             metavar="NUMBERS",
-            help="Layers (transformer blocks) to read, comma-separated, from 0 (-1: the last). Default: all, or the "
-            "output of a sentence encoder.",
+            help="Layers (transformer blocks) to read, comma-separated (0: the first, -1: the last). Default: all, or "
+            "the output of a sentence encoder.",
         ),
     ] = None,
     pool: Annotated[
@@ -207,7 +207,7 @@ def read(
             "--controls/--no-controls",
             show_default=False,
             help="--controls: also read an untrained copy of the model (twice the time). --no-controls: read no "
-            "controls. Default: only the token embeddings, which cost almost nothing.",
+            "controls. Default: read only the token embeddings as a control, which takes almost no extra time.",
         ),
     ] = None,
     truncate: Annotated[
@@ -353,8 +353,8 @@ def layers(
         str | None,
         typer.Option(
             metavar="NUMBERS",
-            help="Layers (transformer blocks) to compare, comma-separated, from 0 (-1: the last). Default: all in "
-            "FOLDER.",
+            help="Layers (transformer blocks) to compare, comma-separated (0: the first, -1: the last). Default: all "
+            "in FOLDER.",
         ),
     ] = None,
     standardize: Annotated[

@@ -50,8 +50,8 @@ class DensRay(AdditiveRotation):
         scores.
     normalize_differences : bool, default=False
         Scale every difference to unit length first (section 2.4 of [1]_, and the experiments there). This needs
-        :math:`O(n^2 d)` operations and cannot be updated with further rows; the plain form needs :math:`O(n d^2)` and
-        can.
+        :math:`O(n^2 d)` operations, and further rows cannot be added later. The plain form needs :math:`O(n d^2)`, and
+        further rows can be added.
     center_labels : bool, default=True
         Subtract the mean of real scores first. The matrix :math:`A` depends on this. False gives the formula as printed
         in [1]_.

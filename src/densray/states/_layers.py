@@ -389,8 +389,8 @@ def compare_layers(
         on them, too.
     folds : int, default=5
     n_permutations : int, default=199
-        Number of permutations. Labels are permuted between whole groups. Only ridge and the mean difference get their
-        own p-value. For other methods it is the p-value of the mean difference.
+        Number of permutations. Labels are permuted between whole groups. Only ridge and the mean difference are fitted
+        to the permuted labels, to save time. Rows of other methods show the p-value of the mean difference.
     random_state : int, default=0
     progress : callable, optional
         Called with the number of fits done and their total.

@@ -68,8 +68,8 @@ def remove_concept(
     model, tokenizer
         A Hugging Face causal language model and its tokenizer.
     texts : LabelledTexts
-        Texts of two or more classes. The state of the last token is used. A quarter of the texts is held out for the
-        report, by whole groups.
+        Texts of two or more classes. The removal is learned from the last token of each text, and applied to every
+        token but the first. A quarter of the texts is held out for the report, by whole groups.
     ordinary : iterable of str, optional
         Ordinary text (a few hundred sentence beginnings) whose states should change as little as possible; ``"leace"``
         only. By default the model writes 500 itself, from the first two words of the given texts. With an empty
@@ -82,10 +82,10 @@ def remove_concept(
         whose axis is projected out (two classes only).
     strength : float, default=1
     tests : InterventionTests, optional
-        The measures of the report. Default, on the held-out texts: the perplexity, and linear and MLP probes, refitted
-        at every layer from the first changed one to the last of the model. At most 12 of these layers are probed,
-        unless more are changed. If `tests` has no `probe`, these probes are added. If a `probe` is given, or
-        ``probe_layers=()``, no text is held out: the report uses only the data of `tests`.
+        The measures of the report. Default, on the held-out texts: the perplexity, and new linear and MLP probes at up
+        to 12 layers, from the first changed one to the last of the model (at all changed layers, if there are more).
+        `tests` without a `probe` get these probes, too. With a `probe` of your own, or with ``probe_layers=()``, no
+        text is held out, and the report uses only the data of `tests`.
     name : str
         Name of the concept.
     random_state : int, default=0
@@ -188,10 +188,10 @@ def remove_preference(
     strength : float, default=1
     tests : InterventionTests, optional
         The measures of the report. Default, on the held-out quarter: the log odds before and after, correct answers to
-        the preserved prompts, the perplexity, and linear and MLP probes at every layer from the first changed one to
-        the last of the model. At most 12 of these layers are probed, unless more are changed. If `tests` has no
-        `probe`, these probes are added. If a `probe` is given, or ``probe_layers=()``, no prompt is held out: the
-        report uses only the data of `tests`.
+        the preserved prompts, the perplexity, and new linear and MLP probes at up to 12 layers, from the first changed
+        one to the last of the model (at all changed layers, if there are more). `tests` without a `probe` get these
+        probes, too. With a `probe` of your own, or with ``probe_layers=()``, no prompt is held out, and the report uses
+        only the data of `tests`.
     name : str
         Name of the concept.
     random_state : int, default=0

@@ -327,9 +327,10 @@ def steer(
 
     Method, layer and strength are chosen on half of the prompts. The setting with the largest effect is chosen, among
     those (1) whose effect has an interval above 0, (2) that do not break the text, and (3) that keep 90% of the correct
-    answers to unrelated prompts. The intervals in (1) are widened for the number of settings. The choice is reported on
-    the other half, with the best point of every other method and with a random direction of equal length. If its effect
-    is not clear there, no intervention is returned.
+    answers to unrelated prompts. The intervals in (1) are widened for the number of settings. A setting breaks the text
+    if its loss under the unsteered model rises by 2 nats per token or more, if it repeats itself much more, or if most
+    texts are empty. The choice is reported on the other half, with the best point of every other method and with a
+    random direction of equal length. If its effect is not clear there, no intervention is returned.
 
     Parameters
     ----------

@@ -56,8 +56,8 @@ class VectorTable:
     schema : pyarrow.Schema
         Columns and their types.
     bad_rows : {"error", "skip"}
-        Whether a missing, non-finite or differently sized vector raises an error, or makes a row without a vector. With
-        "skip", so does a vector of zeros, which has no direction.
+        What to do with a missing, non-finite or wrongly sized vector. "error": raise an error. "skip": treat the row as
+        having no vector, also if its vector is all zeros.
 
     Examples
     --------
