@@ -121,7 +121,7 @@ def test_intervals_of_an_auc_stay_between_zero_and_one_and_contain_it(count: int
 def test_rows_of_a_group_are_never_split_between_learning_and_testing() -> None:
     """Twins of random vectors and random labels: a model that has seen one of them knows the other."""
     random = np.random.default_rng(0)
-    X = np.repeat(random.normal(size=(150, 30)), 2, axis=0) + 0.01 * random.normal(size=(300, 30))
+    X = np.repeat(random.normal(size=(150, 30)), 2, axis=0) + 0.05 * random.normal(size=(300, 30))
     y = np.repeat(np.tile([1.0, -1.0], 75), 2)
     twins = np.repeat(np.arange(150), 2).tolist()
     alone = Erasure.fit(Rows.from_arrays(X, y), "random").remains(models=["rbf"])

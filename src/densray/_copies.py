@@ -1,11 +1,12 @@
-"""Rows that are equal up to rounding: copies in half precision, with three decimals, or computed in another batch.
+"""Rows that are equal up to rounding: copies with few decimals, in fewer bits, or computed in another batch.
 
 Copies are much closer to each other than to any other row. Rows are copies of the first of them if they lie within a
-bound of it, and no further row lies within four times that bound. So rows of a dense cloud are no copies, and chains of
-near rows do not join. Three bounds are tried, the largest first: three decimals at unit length, half precision, and
-single precision. They are relative to the lengths of the rows. The largest is 0.007 at 384 dimensions. For comparison,
-the smallest distance at unit length is 0.20 between 26,423 words of GoogleNews (300 dimensions), and 0.17 between 3,535
-summaries of court cases (latent semantic analysis, 384 dimensions).
+bound of it, and no further row lies within a multiple of that bound. So rows of a dense cloud are no copies, and chains
+of near rows do not join. Four bounds are tried, the largest first: two decimals at unit length (which also covers
+integers of one byte), three decimals, half precision, and single precision. They are relative to the lengths of the
+rows. The largest is 0.071 at 384 dimensions, so near duplicates of a cosine above 0.9975 count as copies, too. For
+comparison, the smallest distance at unit length is 0.20 between 26,423 words of GoogleNews (300 dimensions), and 0.17
+between 3,535 summaries of court cases (latent semantic analysis, 384 dimensions).
 """
 
 from __future__ import annotations
@@ -25,12 +26,16 @@ __all__ = ["ROUNDING", "SINGLE", "first_copies", "first_equal_rows", "first_of_g
 ROUNDING = 5e-4
 #: Ratio of the largest rounding error of a whole vector to the usual one.
 _LARGEST_TO_USUAL = 1.25
+#: The same for two decimals, which also covers integers of one byte from 16 dimensions on.
+_COARSE_ROUNDING = 5e-3
 #: Rounding error of a whole vector at unit length, in half precision and in single precision.
 HALF, SINGLE = 5e-4, 1e-6
-#: No other row is within this many bounds of a copy.
-_GAP = 4.0
+#: No other row is within this many bounds of a copy; less for coarse rounding, whose neighbourhoods have more rows.
+_GAP, _COARSE_GAP = 4.0, 2.0
 #: Copies differ by at most this share of the root mean square distance of rows from their mean.
 _SHARE_OF_SPREAD = 1.0 / 40.0
+#: The same for coarse rounding.
+_COARSE_SHARE_OF_SPREAD = 1.0 / 10.0
 #: A bound is used only if fewer pairs of distinct rows than this are expected to be so close by chance.
 _BY_CHANCE = 0.01
 #: Number of fixed directions whose coordinates represent a vector.
@@ -62,10 +67,10 @@ def first_copies(X: Any) -> NDArray[np.intp]:
     rows, marks = rows[usable], marks[usable]
     if len(rows) < 2:
         return first
-    for bound in _bounds(marks, X.shape[1]):
+    for bound, gap in _bounds(marks, X.shape[1]):
         if not len(rows):
             break
-        groups = first_of_near_rows(marks, _GAP * bound)
+        groups = first_of_near_rows(marks, gap * bound)
         joined = np.bincount(groups, minlength=len(rows))[groups] > 1
         distances = _distances(X, rows[joined], rows[groups[joined]])
         farthest = np.zeros(len(rows))
@@ -76,17 +81,19 @@ def first_copies(X: Any) -> NDArray[np.intp]:
     return np.asarray(first[first])  # exact copies of copies
 
 
-def _bounds(marks: NDArray[np.float64], width: int) -> Iterator[float]:
-    """Yield the distances up to which rows count as copies, the largest first."""
+def _bounds(marks: NDArray[np.float64], width: int) -> Iterator[tuple[float, float]]:
+    """Yield the distances up to which rows count as copies, the largest first, each with its gap."""
     spread = float(np.sqrt(marks.var(axis=0).sum()))
     if spread == 0.0:
         return
     n_pairs = len(marks) * (len(marks) - 1) / 2
     # rounding errors are uniform, so the mean of their squares is a third of the largest
-    for bound in (_LARGEST_TO_USUAL * ROUNDING * np.sqrt(width / 3.0), HALF, SINGLE):
-        least = min(bound, spread * _SHARE_OF_SPREAD)
-        if n_pairs * (_GAP * least / spread) ** (width - 1) < _BY_CHANCE:
-            yield least
+    coarse, fine = (_LARGEST_TO_USUAL * error * np.sqrt(width / 3.0) for error in (_COARSE_ROUNDING, ROUNDING))
+    bounds = [(min(coarse, spread * _COARSE_SHARE_OF_SPREAD), _COARSE_GAP)]
+    bounds += [(min(each, spread * _SHARE_OF_SPREAD), _GAP) for each in (fine, HALF, SINGLE)]
+    for bound, gap in bounds:
+        if n_pairs * (gap * bound / spread) ** (width - 1) < _BY_CHANCE:
+            yield bound, gap
 
 
 def _marks(X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
