@@ -9,7 +9,7 @@ import pytest
 import sklearn
 from typer.main import get_command
 
-from densray import Axis
+from densray import Axis, load_lexicon
 from densray.metrics import auc
 
 ROOT = Path(__file__).parent.parent
@@ -38,6 +38,9 @@ def test_the_examples_print_what_the_readme_shows_and_its_claims_hold(capsys):
     rows, unseen, left = names["rows"], names["unseen"], names["left"]
     assert not set(rows.names) & set(unseen.names)  # the numbers are about unseen words
     assert not set(names["lexicon"]) & {"elegant", "kind", "boring", "rotten"}
+    assert not set(load_lexicon("hu-liu")) & {"picnic", "funeral"}
+    statements = blocks("python")[0].split("\n\n", maxsplit=1)[1]
+    assert len(statements.splitlines()) == 3  # three lines of Python
     assert auc(unseen.y, Axis.fit(rows).score(unseen.X).score) > 0.97
     assert left["linear"].before.auc > 0.97
     assert left["linear"].after.auc < 0.7
@@ -156,7 +159,6 @@ def test_the_first_page_includes_readme_without_gaps():
     parts = [included_part(block) for block in INCLUDED.finditer(page)]
     whole = README[README.index("</p>") + len("</p>") : README.index("\n## What to expect\n")]
     assert len(parts) == 3
-    parts.insert(1, "What we found with it:")  # the first page says it in other words
     assert "".join("".join(parts).split()) == "".join(whole.split())
 
 

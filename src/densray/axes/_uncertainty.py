@@ -35,11 +35,13 @@ SAMPLED_ROWS = 16_384
 TRIANGLE_ROWS = 96
 #: Smallest likeness to the seeds for which a row gets a probability; measured in docs/trust.md.
 ENOUGH_LIKE_SEEDS = 0.5
+#: Number of rows that a text of scores shows.
+_ROWS_IN_TEXT = 10
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of some rows along an axis.
+    """Scores of some rows along an axis. ``print`` shows the first ten.
 
     Attributes
     ----------
@@ -78,6 +80,30 @@ class Scores:
             f"{show_number(float(self.score[row]), 2)}{name}" for row, name in zip(ends, names, strict=True)
         )
         return f"Scores of {len(self):,} rows: highest {highest}, lowest {lowest} ({listed})"
+
+    def __str__(self) -> str:
+        """Return the first rows as a table: names, scores, standard errors and probabilities, rounded.
+
+        >>> print(Scores(np.array([0.25, -0.1]), standard_error=np.array([0.02, 0.03]), names=("good", "bad")))
+        name   score      ±
+        good   0.250  0.020
+        bad   −0.100  0.030
+        """
+        count = min(len(self), _ROWS_IN_TEXT)
+        names = self.names[:count] or tuple(f"row {row}" for row in range(count))
+        columns = {"score": self.score, "±": self.standard_error, "probability": self.probability}
+        lines = [["name", *map(str, names)]]
+        for heading, values in columns.items():
+            if values is not None:
+                lines.append([heading, *(show_number(float(value), 3) for value in values[:count])])
+        lines[0] = [one_line(name, width=40) for name in lines[0]]
+        widths = [max(map(len, column)) for column in lines]
+        rows = [
+            "  ".join([cells[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells[1:], widths[1:], strict=True))])
+            for cells in zip(*lines, strict=True)
+        ]
+        more = [f"… {len(self) - count:,} more rows"] if len(self) > count else []
+        return "\n".join([*rows, *more])
 
     def columns(self) -> dict[str, Vector]:
         """Return the known columns by name."""
