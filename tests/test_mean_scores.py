@@ -203,6 +203,17 @@ def test_a_table_that_an_erasure_changed_is_not_taken_for_new_documents(tmp_path
     assert mean_scores(axis, open_table(frame[200:]), ["label"]).unrecognised == ""
 
 
+def test_groups_that_differ_along_an_unreliable_axis_say_so() -> None:
+    frame, _ = draw_study(np.random.default_rng(8), 0.0)
+    shift = np.where(np.arange(300) < 150, 3.0, -3.0)[:, None]
+    axis = Axis.fit(Rows.from_table(frame, "label"), "mean-difference")
+    documents = pl.DataFrame({"era": ["old"] * 150 + ["new"] * 150, "vector": shift * axis.direction + 1e-3})
+    documents = documents.with_columns(vector=documents["vector"].to_numpy() + frame["vector"].to_numpy()[::-1])
+    found = mean_scores(axis, open_table(documents), ["era"])
+    assert found.axis_grade == "none"
+    assert found.text().endswith("But the axis is graded “none”, so it is not known what they differ in.")
+
+
 def test_a_result_names_its_axis_the_column_of_the_draws_and_what_to_cite() -> None:
     frame, _ = draw_study(np.random.default_rng(5), 1.0)
     frame = frame.with_columns(author=pl.Series(np.arange(300) // 3))

@@ -34,6 +34,7 @@ from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._citation import cite_axis
 from densray.axes._tables import check_table
+from densray.axes._verdict import show_grade
 from densray.errors import Argument, TaskError, name_some
 from densray.groups import find_equal_rows, first_copies, join_groups, number_groups
 from densray.progress import Progress
@@ -148,9 +149,13 @@ class MeanScores(Result):
             return "No group differs clearly from all documents: every 95% interval of a difference contains 0."
         verb, intervals = ("differs", "its 95% interval does") if count == 1 else ("differ", "their 95% intervals do")
         chance = " By chance, about 1 group in 20 does." if len(with_interval) >= _MANY_GROUPS else ""
+        doubt = ""
+        if self.axis_grade in ("none", "unclear"):
+            grade = show_grade(self.axis_grade)
+            doubt = f" But the axis is graded “{grade}”, so it is not known what they differ in."
         return (
             f"{show_count(count)} of {show_count(len(with_interval))} groups {verb} from all documents: "
-            f"{intervals} not contain 0.{chance}"
+            f"{intervals} not contain 0.{chance}{doubt}"
         )
 
     def tables(self) -> list[Table]:
