@@ -523,7 +523,7 @@ def test_codes_of_missing_answers_are_pointed_out(scores: list[float], told: str
 def test_a_line_of_several_words_in_a_list_of_words_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "high.txt"
     path.write_text("good;great;excellent\nwonderful\n", encoding="utf-8")
-    with pytest.raises(LexiconError, match="'good;great;excellent' looks like several words"):
+    with pytest.raises(LexiconError, match="line 1: 'good', 'great', 'excellent' are 3 fields of one line"):
         Lexicon.from_word_lists(path, ["bad", "nasty"])
 
 
@@ -532,6 +532,71 @@ def test_a_first_line_that_names_the_column_of_words_is_pointed_out(tmp_path: Pa
     path.write_text("words\ngood\ngreat\n", encoding="utf-8")
     with pytest.warns(HeaderDetectedWarning, match="the first line, 'words', counts as a word"):
         assert Lexicon.from_word_lists(path, ["bad", "nasty"]).words[0] == "words"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "headings"),
+    [
+        ("high.csv", ["Wort", "rich"], "line, 'Wort', counts as a word"),
+        ("high.txt", ["Positive", "rich"], "line, 'Positive', counts as a word"),
+        ("reich.csv", ["reich", "rich"], "line, 'reich', counts as a word"),
+        ("h_reich.csv", ["Reich", "rich"], "line, 'Reich', counts as a word"),
+        ("a.csv", ["My good words", "rich", "posh", "lavish"], "line, 'My good words', counts as a word"),
+        ("a.csv", ["Liste gut", "Wort", "rich", "posh"], "two lines, 'Liste gut' and 'Wort', count as words"),
+    ],
+)
+def test_headings_of_a_list_of_words_are_pointed_out(
+    name: str, lines: list[str], headings: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.warns(HeaderDetectedWarning, match=f"{name}: the first {headings}. Delete what is a heading"):
+        assert Lexicon.from_word_lists(tmp_path / name, ["poor"]).words == (*lines, "poor")
+    assert len(Lexicon.from_word_lists(lines, ["poor"])) == len(lines) + 1  # typed words are words
+
+
+def test_headings_of_a_list_of_words_in_an_excel_file_are_pointed_out(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+    write_workbook(tmp_path / "high.xlsx", [["Liste reich"], ["Wort"], ["rich"], ["posh"]])
+    with pytest.warns(HeaderDetectedWarning, match="high.xlsx: the first two lines"):
+        Lexicon.from_word_lists(tmp_path / "high.xlsx", ["poor"])
+    write_workbook(tmp_path / "high.xlsx", [["Wort", "Bemerkung"], ["rich", "gut"]])
+    with pytest.raises(LexiconError, match="line 1: 'Wort', 'Bemerkung' are 2 fields of one line"):
+        Lexicon.from_word_lists(tmp_path / "high.xlsx", ["poor"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["New York", "Los Angeles", "Rome", "Bern", "Oslo"],  # names of several words are no titles
+        ["rich", "New York, N.Y.", "10,000", "posh"],
+        [":)", ";)", ";D", "R&amp;B", ";", "posh"],
+        ["well-to-do", "a", "b"],
+    ],
+)
+def test_ordinary_lists_of_words_are_read_as_they_are(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    assert Lexicon.from_word_lists(tmp_path / "list.txt", ["poor"]).words == (*words, "poor")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Wort;Bemerkung\nrich;gut\nposh;\n", "line 1: 'Wort', 'Bemerkung' are 2 fields"),
+        ("rich;\nposh;sehr\n", "line 2: 'posh', 'sehr' are 2 fields"),
+        ("rich, posh, lavish\nnice, good\n", "line 1: 'rich', 'posh', 'lavish' are 3 fields"),
+        ("rich\tgut\nposh\tgut\n", "line 1: 'rich', 'gut' are 2 fields"),
+    ],
+)
+def test_a_list_of_words_with_several_fields_per_line_says_so(text: str, named: str, tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(LexiconError, match=f"list.csv, {named} of one line. .* Delete the other columns"):
+        Lexicon.from_word_lists(tmp_path / "list.csv", ["poor"])
+
+
+@pytest.mark.parametrize("text", ["rich;\nposh\n", "rich;;\nposh;\n\n", "rich,\nposh,\n", "rich\t\nposh\n"])
+def test_empty_columns_next_to_a_list_of_words_do_not_count(text: str, tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text(text, encoding="utf-8")
+    assert Lexicon.from_word_lists(tmp_path / "list.csv", ["poor"]).words == ("rich", "posh", "poor")
 
 
 def read_lexicon(path: Path) -> dict[str, float]:

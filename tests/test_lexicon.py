@@ -251,9 +251,9 @@ def test_a_seed_that_is_none_is_an_error_of_ours() -> None:
 @pytest.mark.parametrize("line", ["good;great;nice", "good, great, nice", "good great nice", "good\tgreat\tnice"])
 def test_a_word_list_in_one_line_is_split(tmp_path, line):
     (tmp_path / "high.txt").write_text(f"# the high end\n{line}\n", "utf-8")
-    (tmp_path / "low.txt").write_text("New York\nbad; worse\n", "utf-8")  # lines of phrases stay whole
+    (tmp_path / "low.txt").write_text("New York\nbad, worse\n", "utf-8")  # lines of phrases stay whole
     lexicon = Lexicon.from_word_lists(tmp_path / "high.txt", tmp_path / "low.txt", comment="#")
-    assert lexicon.words == ("good", "great", "nice", "New York", "bad; worse")
+    assert lexicon.words == ("good", "great", "nice", "New York", "bad, worse")
 
 
 @pytest.mark.parametrize(
