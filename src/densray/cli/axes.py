@@ -150,6 +150,8 @@ def fit(
     rated = None if ratings is None else columns.load(ratings)
     if rated is None and changed_options(columns):
         raise TaskError(f"{', '.join(changed_options(columns))} given without --ratings, which it belongs to.")
+    for remark in () if rated is None else (*rated.notes, *rated.doubtful_raters()):
+        note(remark, quiet=answer.quiet)
     note(f"Writing {target} at the end", quiet=answer.quiet)
     with progress_bar(f"Fitting {name_method(method)}", quiet=answer.quiet) as progress:
         axis = fit_axis(
