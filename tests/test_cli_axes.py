@@ -354,6 +354,20 @@ def test_anything_but_two_lists_is_refused(
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["diagnose"], ["induce", "-o", "x.csv"], ["fit", "-o", "x.safetensors"]])
+def test_names_of_ends_in_the_order_of_the_lists_are_refused_with_the_right_order(
+    command: list[str], files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reich.txt").write_text("word1\nword2\n")
+    ends = ["--high", "reich.txt", "--low", "word399,word398"]
+    assert run([command[0], str(files / "space.txt"), *command[1:], *ends, "--label-names", "reich,arm"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "densray: --label-names reich,arm is given, the low end first, and 'reich' is the file of the high end. Use "
+        "--label-names arm,reich."
+    )
+
+
 def test_options_that_fit_an_axis_are_refused_with_a_saved_axis(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
