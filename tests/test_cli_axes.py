@@ -651,6 +651,17 @@ def test_splits_can_be_repeated_and_the_training_limit_lifted(
     assert "without --test" in _refusal(capsys, *once, "--repeats", "2", "--test", lexicon)
 
 
+def test_score_lists_a_word_once_and_says_how_words_are_separated(capsys: pytest.CaptureFixture[str]) -> None:
+    ends = ["score", "googlenews-26k", "--high", "good,nice,great", "--low", "bad,awful,sad", "--match-case"]
+    assert run([*ends[:-1], "tennis", "TENNIS", "tennis", "polo,golf"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("1 of 26,423 words")
+    assert "One word of the space, listed once: tennis and TENNIS." in shown
+    assert "Not in the space: polo,golf. Write words without commas: polo golf." in shown
+    assert run([*ends, "polo,golf"]) == 2
+    assert "'polo,golf': not in 'googlenews-26k'. Write words without commas: polo golf." in capsys.readouterr().err
+
+
 def test_score_names_unused_seeds_and_the_high_end(capsys: pytest.CaptureFixture[str]) -> None:
     high, low = "good,nice,great,happy,zzzqq", "bad,good,awful,sad,terrible"
     asked = ["score", "googlenews-26k", "--high", high, "--low", low, "wonderful", "--label-names", "foul,fair"]

@@ -18,10 +18,12 @@ import pytest
 
 from densray import Axis, Lexicon, WordSpace, load_space
 from densray._text_files import TextTable
-from densray.axes import evaluate_ratings
+from densray.axes import diagnose_classes, evaluate_ratings
 from densray.cli.app import command
 from densray.cli.entry import run
 from densray.errors import (
+    CoverageError,
+    DataError,
     DensRayError,
     EncodingDetectedWarning,
     FormatError,
@@ -29,6 +31,8 @@ from densray.errors import (
     LabelError,
     LexiconError,
     MissingCodeWarning,
+    TableError,
+    TaskError,
 )
 from densray.formats import read_space, write_space
 from densray.ratings import Ratings
@@ -877,3 +881,70 @@ def test_a_table_of_texts_may_name_its_delimiter(tmp_path: Path) -> None:
     (tmp_path / "texts.csv").write_text('sep=;\ntext;label\n"good; bad";1\n;\nnice;2\n', encoding="utf-8")
     table = TextTable(tmp_path / "texts.csv", "text", error=LexiconError)
     assert (table.columns, table.lines) == ({"text": ["good; bad", "nice"], "label": ["1", "2"]}, [3, 5])
+
+
+TABLE = "id;text;side;vector\n" + "".join(
+    f'{at};Straße {at};{("links", "rechts")[at % 2]};"[{at / 7:.3f}, {at % 3:.1f}, 0.5]"\n' for at in range(12)
+)
+
+
+def test_a_table_of_documents_in_place_of_a_space_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "docs.csv"
+    path.write_text(TABLE, encoding="utf-8")
+    assert run(["fit", str(path), "--high", "rich", "--low", "poor", "-o", str(tmp_path / "a.safetensors")]) == 2
+    message = capsys.readouterr().err
+    assert "docs.csv seems to be a table of documents with vectors, not a space of words." in message
+    assert "labels: --label-column. Or name the model that embeds words for it: --encoder." in message
+    with pytest.raises(DataError, match=r"Open it with densray.tables.open_table"):
+        load_space(str(path))
+    numbered = "id,text,d0,d1,d2\n" + "".join(f"{at},Text,0.1,0.2,0.{at}\n" for at in range(3))
+    path.write_text(numbered, encoding="utf-8")
+    assert run(["fit", str(path), "--high", "rich", "--low", "poor", "-o", str(tmp_path / "a.safetensors")]) == 2
+    assert "If it is a table of documents, name its column of labels: --label-column" in capsys.readouterr().err
+
+
+def test_vectors_without_brackets_are_told_how_to_be_written(tmp_path: Path) -> None:
+    numbers = " ".join(["0,5"] * 9)
+    (tmp_path / "docs.csv").write_text(f"id;vector\na;{numbers}\nb;{numbers}\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"put each list in brackets: \[0\.5, 1\.2, …\]"):
+        open_table(tmp_path / "docs.csv")
+
+
+def test_a_series_is_a_lexicon_and_a_frame_is_told_how_to_become_one() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert dict(Lexicon(pandas.Series({"gut": 1, "mies": -1})).items()) == {"gut": 1.0, "mies": -1.0}
+    frames = [make({"word": ["gut", "mies"], "label": [1, -1]}) for make in (pandas.DataFrame, pl.DataFrame)]
+    for frame in frames:
+        with pytest.raises(LexiconError, match=r"a DataFrame is given, with the columns 'word', 'label'.*from_frame"):
+            Lexicon(frame)
+        assert len(Lexicon.from_frame(frame)) == 2
+
+
+def test_an_axis_in_the_place_of_the_ratings_is_pointed_out(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rated = tmp_path / "rated.csv"
+    rated.write_text("word,rating\ngood,1\nbad,2\n")
+    assert run(["evaluate", "ratings", "googlenews-26k", "hu-liu", str(rated)]) == 2
+    assert f"the file of ratings comes first: densray evaluate ratings googlenews-26k {rated} hu-liu." in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_a_misspelt_class_is_compared_with_the_others() -> None:
+    side = ["links", "rechts"] * 10 + ["rechst"]
+    frame = pl.DataFrame({"side": side, "vector": pl.Series(np.random.default_rng(0).normal(size=(21, 4)))})
+    with pytest.raises(TaskError, match=r"1 of 'rechst'.* Is it a misspelling of 'rechts' \(10 rows\)\?$"):
+        diagnose_classes(open_table(frame).rows("side"))
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_the_encoding_of_a_table_comes_with_words_to_check(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "docs.csv").write_text(TABLE, encoding=encoding)
+    with pytest.warns(EncodingDetectedWarning, match=f"read as {encoding}. Check 'Straße'. If that is wrong"):
+        open_table(tmp_path / "docs.csv")
+
+
+def test_items_without_a_score_are_named_only_if_there_are_some() -> None:
+    with pytest.raises(CoverageError, match="2 of 2 items of 'ratings' have a score; at least 4 are needed"):
+        evaluate_ratings({"a": 1.0, "b": 2.0}, Ratings.of(["a", "b"], [1.0, 2.0]))

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from densray._encodings import UTF16_MARKS, encoding_of
+from densray._encodings import UTF16_MARKS, encoding_of, words_to_check
 from densray._files import WORKBOOK, foreign_kind, unreadable_kind
 from densray._notation import Numeral, named_delimiter
 from densray.errors import (
@@ -171,10 +171,9 @@ class TextFile:
 
     def _tell_encoding(self, text: str, encoding: str) -> None:
         """Warn that an encoding was detected, with words to check it by."""
-        words = dict.fromkeys(word for word in re.findall(r"\w+", text) if not word.isascii())
-        hint = f" Check {name_some(list(words)[:3])}." if words else ""
         self.note = (
-            f"{self.path.name} is not UTF-8. It was read as {encoding}.{hint} If that is wrong, save it as UTF-8."
+            f"{self.path.name} is not UTF-8. It was read as {encoding}.{words_to_check(text)} If that is wrong, save "
+            "it as UTF-8."
         )
         warnings.warn(EncodingDetectedWarning(self.note), stacklevel=2)
 

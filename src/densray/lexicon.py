@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Lexicon:
 
     Parameters
     ----------
-    entries : mapping, or iterable of (word, label)
+    entries : mapping, pandas Series with words as its index, or iterable of (word, label)
         A label is a number, or one of ``positive``, ``negative``, ``neutral`` (also ``pos``, ``+``, …).
     name : str
         Name of the lexicon in reports.
@@ -87,7 +87,13 @@ class Lexicon:
     ) -> None:
         if isinstance(entries, str | PathLike):
             raise LexiconError(f"'{entries}' is not a list of entries. Use Lexicon.read to read a file.")
-        pairs = entries.items() if isinstance(entries, Mapping) else entries
+        if hasattr(entries, "columns"):
+            raise LexiconError(
+                f"a {type(entries).__name__} is given, with the columns {name_some(entries.columns)}. Use "
+                "Lexicon.from_frame(frame, word_column=…, label_column=…)."
+            )
+        is_series = hasattr(entries, "index") and hasattr(entries, "items")
+        pairs = cast(Any, entries).items() if is_series or isinstance(entries, Mapping) else entries
         merged, dropped = merge_entries(pairs, conflicts=conflicts, neutral=neutral)
         if not merged:
             raise LexiconError(
