@@ -90,7 +90,7 @@ class Lexicon:
         if hasattr(entries, "columns"):
             raise LexiconError(
                 f"a {type(entries).__name__} is given, with the columns {name_some(entries.columns)}. Use "
-                "Lexicon.from_frame(frame, word_column=…, label_column=…)."
+                "Lexicon.from_frame, and name those of words and labels."
             )
         is_series = hasattr(entries, "index") and hasattr(entries, "items")
         pairs = cast(Any, entries).items() if is_series or isinstance(entries, Mapping) else entries
