@@ -453,6 +453,9 @@ def test_the_command_says_what_the_function_computes(space, seeds, tmp_path, cap
     assert run(["evaluate", "ratings", str(path), str(ratings), str(axis), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (len(said["seeds_among_items"]), said["n_items"], said["held_out"]) == (10, 50, True)
+    few.write_text("\n".join([f"kind,{lines[0]}", *(f"k{at},{line}" for at, line in enumerate(lines[1:11]))]), "utf-8")
+    assert run(["fit", str(path), *options[:-1], "--ratings", str(few), "-o", str(tmp_path / "b"), "--no-judge"]) == 0
+    assert "The items were read from the column 'item', not from 'kind'." in capsys.readouterr().out
 
 
 # -- documents ---------------------------------------------------------------------------------------------------------

@@ -150,8 +150,6 @@ def fit(
     rated = None if ratings is None else columns.load(ratings)
     if rated is None and changed_options(columns):
         raise TaskError(f"{', '.join(changed_options(columns))} given without --ratings, which it belongs to.")
-    for remark in () if rated is None else (*rated.notes, *rated.doubtful_raters()):
-        note(remark, quiet=answer.quiet)
     note(f"Writing {target} at the end", quiet=answer.quiet)
     with progress_bar(f"Fitting {name_method(method)}", quiet=answer.quiet) as progress:
         axis = fit_axis(
@@ -175,6 +173,8 @@ def fit(
     else:
         _show_saved(axis, target, answer)
     if rated is not None and not answer.as_json and not answer.quiet:
+        for remark in (*rated.notes, *rated.doubtful_raters()):
+            typer.echo(remark)
         check = f"densray evaluate ratings {space} RATINGS {target}"
         typer.echo(f"{expected_agreement(len(axis.known_rows))} Measure it on other items: {check}")
 
