@@ -354,6 +354,20 @@ def test_anything_but_two_lists_is_refused(
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["diagnose"], ["induce", "-o", "x.csv"], ["fit", "-o", "x.safetensors"]])
+def test_names_of_ends_in_the_order_of_the_lists_are_refused_with_the_right_order(
+    command: list[str], files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reich.txt").write_text("word1\nword2\n")
+    ends = ["--high", "reich.txt", "--low", "word399,word398"]
+    assert run([command[0], str(files / "space.txt"), *command[1:], *ends, "--label-names", "reich,arm"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        "densray: --label-names reich,arm is given, the low end first, and 'reich' is the file of the high end. Use "
+        "--label-names arm,reich."
+    )
+
+
 def test_options_that_fit_an_axis_are_refused_with_a_saved_axis(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -635,6 +649,17 @@ def test_splits_can_be_repeated_and_the_training_limit_lifted(
     assert near["coverage"] == all_words["coverage"]
     assert all_words["protocol"]["training_limit"] is None
     assert "without --test" in _refusal(capsys, *once, "--repeats", "2", "--test", lexicon)
+
+
+def test_score_lists_a_word_once_and_says_how_words_are_separated(capsys: pytest.CaptureFixture[str]) -> None:
+    ends = ["score", "googlenews-26k", "--high", "good,nice,great", "--low", "bad,awful,sad", "--match-case"]
+    assert run([*ends[:-1], "tennis", "TENNIS", "tennis", "polo,golf"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("1 of 26,423 words")
+    assert "One word of the space, listed once: tennis and TENNIS." in shown
+    assert "Not in the space: polo,golf. Write words without commas: polo golf." in shown
+    assert run([*ends, "polo,golf"]) == 2
+    assert "'polo,golf': not in 'googlenews-26k'. Write words without commas: polo golf." in capsys.readouterr().err
 
 
 def test_score_names_unused_seeds_and_the_high_end(capsys: pytest.CaptureFixture[str]) -> None:

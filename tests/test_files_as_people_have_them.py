@@ -18,10 +18,12 @@ import pytest
 
 from densray import Axis, Lexicon, WordSpace, load_space
 from densray._text_files import TextTable
-from densray.axes import evaluate_ratings
+from densray.axes import diagnose_classes, evaluate_ratings
 from densray.cli.app import command
 from densray.cli.entry import run
 from densray.errors import (
+    CoverageError,
+    DataError,
     DensRayError,
     EncodingDetectedWarning,
     FormatError,
@@ -29,6 +31,8 @@ from densray.errors import (
     LabelError,
     LexiconError,
     MissingCodeWarning,
+    TableError,
+    TaskError,
 )
 from densray.formats import read_space, write_space
 from densray.ratings import Ratings
@@ -523,7 +527,7 @@ def test_codes_of_missing_answers_are_pointed_out(scores: list[float], told: str
 def test_a_line_of_several_words_in_a_list_of_words_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "high.txt"
     path.write_text("good;great;excellent\nwonderful\n", encoding="utf-8")
-    with pytest.raises(LexiconError, match="'good;great;excellent' looks like several words"):
+    with pytest.raises(LexiconError, match="line 1: 'good', 'great', 'excellent' are 3 fields of one line"):
         Lexicon.from_word_lists(path, ["bad", "nasty"])
 
 
@@ -532,6 +536,71 @@ def test_a_first_line_that_names_the_column_of_words_is_pointed_out(tmp_path: Pa
     path.write_text("words\ngood\ngreat\n", encoding="utf-8")
     with pytest.warns(HeaderDetectedWarning, match="the first line, 'words', counts as a word"):
         assert Lexicon.from_word_lists(path, ["bad", "nasty"]).words[0] == "words"
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "headings"),
+    [
+        ("high.csv", ["Wort", "rich"], "line, 'Wort', counts as a word"),
+        ("high.txt", ["Positive", "rich"], "line, 'Positive', counts as a word"),
+        ("reich.csv", ["reich", "rich"], "line, 'reich', counts as a word"),
+        ("h_reich.csv", ["Reich", "rich"], "line, 'Reich', counts as a word"),
+        ("a.csv", ["My good words", "rich", "posh", "lavish"], "line, 'My good words', counts as a word"),
+        ("a.csv", ["Liste gut", "Wort", "rich", "posh"], "two lines, 'Liste gut' and 'Wort', count as words"),
+    ],
+)
+def test_headings_of_a_list_of_words_are_pointed_out(
+    name: str, lines: list[str], headings: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.warns(HeaderDetectedWarning, match=f"{name}: the first {headings}. Delete what is a heading"):
+        assert Lexicon.from_word_lists(tmp_path / name, ["poor"]).words == (*lines, "poor")
+    assert len(Lexicon.from_word_lists(lines, ["poor"])) == len(lines) + 1  # typed words are words
+
+
+def test_headings_of_a_list_of_words_in_an_excel_file_are_pointed_out(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="the extra `excel` (fastexcel) is not installed")
+    write_workbook(tmp_path / "high.xlsx", [["Liste reich"], ["Wort"], ["rich"], ["posh"]])
+    with pytest.warns(HeaderDetectedWarning, match="high.xlsx: the first two lines"):
+        Lexicon.from_word_lists(tmp_path / "high.xlsx", ["poor"])
+    write_workbook(tmp_path / "high.xlsx", [["Wort", "Bemerkung"], ["rich", "gut"]])
+    with pytest.raises(LexiconError, match="line 1: 'Wort', 'Bemerkung' are 2 fields of one line"):
+        Lexicon.from_word_lists(tmp_path / "high.xlsx", ["poor"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["New York", "Los Angeles", "Rome", "Bern", "Oslo"],  # names of several words are no titles
+        ["rich", "New York, N.Y.", "10,000", "posh"],
+        [":)", ";)", ";D", "R&amp;B", ";", "posh"],
+        ["well-to-do", "a", "b"],
+    ],
+)
+def test_ordinary_lists_of_words_are_read_as_they_are(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    assert Lexicon.from_word_lists(tmp_path / "list.txt", ["poor"]).words == (*words, "poor")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Wort;Bemerkung\nrich;gut\nposh;\n", "line 1: 'Wort', 'Bemerkung' are 2 fields"),
+        ("rich;\nposh;sehr\n", "line 2: 'posh', 'sehr' are 2 fields"),
+        ("rich, posh, lavish\nnice, good\n", "line 1: 'rich', 'posh', 'lavish' are 3 fields"),
+        ("rich\tgut\nposh\tgut\n", "line 1: 'rich', 'gut' are 2 fields"),
+    ],
+)
+def test_a_list_of_words_with_several_fields_per_line_says_so(text: str, named: str, tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(LexiconError, match=f"list.csv, {named} of one line. .* Delete the other columns"):
+        Lexicon.from_word_lists(tmp_path / "list.csv", ["poor"])
+
+
+@pytest.mark.parametrize("text", ["rich;\nposh\n", "rich;;\nposh;\n\n", "rich,\nposh,\n", "rich\t\nposh\n"])
+def test_empty_columns_next_to_a_list_of_words_do_not_count(text: str, tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text(text, encoding="utf-8")
+    assert Lexicon.from_word_lists(tmp_path / "list.csv", ["poor"]).words == ("rich", "posh", "poor")
 
 
 def read_lexicon(path: Path) -> dict[str, float]:
@@ -812,3 +881,70 @@ def test_a_table_of_texts_may_name_its_delimiter(tmp_path: Path) -> None:
     (tmp_path / "texts.csv").write_text('sep=;\ntext;label\n"good; bad";1\n;\nnice;2\n', encoding="utf-8")
     table = TextTable(tmp_path / "texts.csv", "text", error=LexiconError)
     assert (table.columns, table.lines) == ({"text": ["good; bad", "nice"], "label": ["1", "2"]}, [3, 5])
+
+
+TABLE = "id;text;side;vector\n" + "".join(
+    f'{at};Straße {at};{("links", "rechts")[at % 2]};"[{at / 7:.3f}, {at % 3:.1f}, 0.5]"\n' for at in range(12)
+)
+
+
+def test_a_table_of_documents_in_place_of_a_space_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "docs.csv"
+    path.write_text(TABLE, encoding="utf-8")
+    assert run(["fit", str(path), "--high", "rich", "--low", "poor", "-o", str(tmp_path / "a.safetensors")]) == 2
+    message = capsys.readouterr().err
+    assert "docs.csv seems to be a table of documents with vectors, not a space of words." in message
+    assert "labels: --label-column. Or name the model that embeds words for it: --encoder." in message
+    with pytest.raises(DataError, match=r"Open it with densray.tables.open_table"):
+        load_space(str(path))
+    numbered = "id,text,d0,d1,d2\n" + "".join(f"{at},Text,0.1,0.2,0.{at}\n" for at in range(3))
+    path.write_text(numbered, encoding="utf-8")
+    assert run(["fit", str(path), "--high", "rich", "--low", "poor", "-o", str(tmp_path / "a.safetensors")]) == 2
+    assert "If it is a table of documents, name its column of labels: --label-column" in capsys.readouterr().err
+
+
+def test_vectors_without_brackets_are_told_how_to_be_written(tmp_path: Path) -> None:
+    numbers = " ".join(["0,5"] * 9)
+    (tmp_path / "docs.csv").write_text(f"id;vector\na;{numbers}\nb;{numbers}\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"put each list in brackets: \[0\.5, 1\.2, …\]"):
+        open_table(tmp_path / "docs.csv")
+
+
+def test_a_series_is_a_lexicon_and_a_frame_is_told_how_to_become_one() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert dict(Lexicon(pandas.Series({"gut": 1, "mies": -1})).items()) == {"gut": 1.0, "mies": -1.0}
+    frames = [make({"word": ["gut", "mies"], "label": [1, -1]}) for make in (pandas.DataFrame, pl.DataFrame)]
+    for frame in frames:
+        with pytest.raises(LexiconError, match=r"a DataFrame is given, with the columns 'word', 'label'.*from_frame"):
+            Lexicon(frame)
+        assert len(Lexicon.from_frame(frame)) == 2
+
+
+def test_an_axis_in_the_place_of_the_ratings_is_pointed_out(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rated = tmp_path / "rated.csv"
+    rated.write_text("word,rating\ngood,1\nbad,2\n")
+    assert run(["evaluate", "ratings", "googlenews-26k", "hu-liu", str(rated)]) == 2
+    assert f"the file of ratings comes first: densray evaluate ratings googlenews-26k {rated} hu-liu." in " ".join(
+        capsys.readouterr().err.split()
+    )
+
+
+def test_a_misspelt_class_is_compared_with_the_others() -> None:
+    side = ["links", "rechts"] * 10 + ["rechst"]
+    frame = pl.DataFrame({"side": side, "vector": pl.Series(np.random.default_rng(0).normal(size=(21, 4)))})
+    with pytest.raises(TaskError, match=r"1 of 'rechst'.* Is it a misspelling of 'rechts' \(10 rows\)\?$"):
+        diagnose_classes(open_table(frame).rows("side"))
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_the_encoding_of_a_table_comes_with_words_to_check(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "docs.csv").write_text(TABLE, encoding=encoding)
+    with pytest.warns(EncodingDetectedWarning, match=f"read as {encoding}. Check 'Straße'. If that is wrong"):
+        open_table(tmp_path / "docs.csv")
+
+
+def test_items_without_a_score_are_named_only_if_there_are_some() -> None:
+    with pytest.raises(CoverageError, match="2 of 2 items of 'ratings' have a score; at least 4 are needed"):
+        evaluate_ratings({"a": 1.0, "b": 2.0}, Ratings.of(["a", "b"], [1.0, 2.0]))

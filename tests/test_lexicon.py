@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from densray.axes import diagnose
 from densray.errors import DensRayError, HeaderDetectedWarning, LexiconError
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
@@ -251,9 +254,9 @@ def test_a_seed_that_is_none_is_an_error_of_ours() -> None:
 @pytest.mark.parametrize("line", ["good;great;nice", "good, great, nice", "good great nice", "good\tgreat\tnice"])
 def test_a_word_list_in_one_line_is_split(tmp_path, line):
     (tmp_path / "high.txt").write_text(f"# the high end\n{line}\n", "utf-8")
-    (tmp_path / "low.txt").write_text("New York\nbad; worse\n", "utf-8")  # lines of phrases stay whole
+    (tmp_path / "low.txt").write_text("New York\nbad, worse\n", "utf-8")  # lines of phrases stay whole
     lexicon = Lexicon.from_word_lists(tmp_path / "high.txt", tmp_path / "low.txt", comment="#")
-    assert lexicon.words == ("good", "great", "nice", "New York", "bad; worse")
+    assert lexicon.words == ("good", "great", "nice", "New York", "bad, worse")
 
 
 @pytest.mark.parametrize(
@@ -319,3 +322,21 @@ def test_a_nul_byte_is_refused_with_its_line(tmp_path):
 def test_groups_that_differ_only_in_type_are_refused():
     with pytest.raises(LexiconError, match="both as a number and as text"):
         Lexicon({"good": 1, "bad": -1}, groups={"good": 1, "bad": "1"})
+
+
+@pytest.mark.parametrize("names", [("rich", "poor"), ("Rich", "x"), ("x", "poor"), ("reich", "arm"), ("x", "arm")])
+def test_names_of_ends_that_are_swapped_are_refused(tmp_path, names):
+    (tmp_path / "reich.txt").write_text("rich\nposh\n", "utf-8")
+    (tmp_path / "arm.txt").write_text("poor\nneedy\n", "utf-8")
+    lexicon = Lexicon.from_word_lists(tmp_path / "reich.txt", tmp_path / "arm.txt")
+    space = WordSpace(["rich", "posh", "poor", "needy"], np.eye(4) + np.arange(4)[:, None])
+    with pytest.raises(LexiconError, match=rf"the low end first, .* Use label_names={re.escape(str(names[::-1]))}\."):
+        diagnose(space, lexicon, label_names=names)
+
+
+def test_names_of_ends_in_their_order_or_in_neither_list_are_taken(tmp_path):
+    lexicon = Lexicon.from_word_lists(["rich", "poor man's"], ["poor", "rich"], conflicts="mean")
+    for names in (("poor", "x"), ("left", "right"), None):
+        lexicon.check_label_names(names)
+    scores = Lexicon({"rich": 3.0, "fair": 2.0, "poor": 1.0})
+    scores.check_label_names(("rich", "poor"))  # scores have no ends of words

@@ -136,6 +136,13 @@ def draw_study(rng: np.random.Generator, signal: float) -> tuple[pl.DataFrame, d
     return pl.DataFrame({"label": label, "vector": vectors}), centers
 
 
+def test_one_document_that_the_axis_was_fitted_on_is_written_in_the_singular() -> None:
+    frame, _ = draw_study(np.random.default_rng(3), 1.0)
+    axis = Axis.fit(Rows.from_table(frame[:100], "label"), "mean-difference")
+    note = " ".join(mean_scores(axis, open_table(frame[99:]), ["label"]).tables()[0].notes)
+    assert "1 document was used to fit the axis. For it, a held-out score is used: it comes from an axis" in note
+
+
 def test_random_labels_do_not_differ_in_the_documents_that_the_axis_was_fitted_on(tmp_path) -> None:
     rng = np.random.default_rng(3)
     differing, differing_along_the_axis = 0, 0

@@ -11,7 +11,7 @@ import pytest
 from commands import run
 from densray import Axis, Lexicon, Ratings, WordSpace, evaluate_ratings
 from densray.axes import Scores, end_difference, expected_agreement
-from densray.errors import CoverageError, LabelError, LexiconError, TaskError
+from densray.errors import CoverageError, LabelError, LexiconError, RaterColumnWarning, TaskError
 from densray.metrics import pearson, pearson_interval, spearman_interval
 from densray.ratings import reliability_with_gaps, split_half_reliability
 from densray.rotations import SeededRidge, make_rotation
@@ -112,6 +112,114 @@ def test_repeated_items_are_averaged_and_named():
 def test_items_without_any_rating_are_left_out_and_named():
     found = Ratings.of(["cat", "dog"], [[1.0, 2.0], [np.nan, np.nan]])
     assert (found.items, found.unrated) == (("cat",), ("dog",))
+
+
+# -- which column holds the items, and which the raters ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["Wort", "Begriff", "item", "Stimulus", "TOKEN", "Term", "Lemma", "mot", "palabra"])
+def test_a_usual_name_decides_which_column_holds_the_items_and_the_notes_say_so(tmp_path, name):
+    found = Ratings.read(written(tmp_path, f"Kategorie;{name};Rating\nmammal;tiger;6,5\nfish;shark;6,6\n"))
+    assert found.items == ("tiger", "shark")
+    assert found.notes == (f"The items were read from the column '{name}', not from 'Kategorie'.",)
+
+
+def test_a_named_column_of_items_needs_no_note(tmp_path):
+    path = written(tmp_path, "Kategorie;Wort;Rating\nmammal;tiger;6,5\nfish;shark;6,6\n")
+    assert Ratings.read(path, item_column="Wort").notes == ()
+    path = written(tmp_path, "word,note,rating\ncat,ok,1\ndog,ok,2\n")  # the same note everywhere is no item
+    assert Ratings.read(path).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Gruppe,Tier,Mittel\nmammal,tiger,6\nfish,shark,5\n", "'Gruppe', 'Tier'"),
+        ("mammal;tiger;6\nfish;shark;5\n", r"0 \('mammal'\), 1 \('tiger'\)"),
+        ("Rater,Gruppe,Tier,Mittel\na,mammal,tiger,6\nb,fish,shark,5\n", "'Gruppe', 'Tier'"),
+    ],
+)
+def test_several_columns_that_could_hold_the_items_are_refused(tmp_path, text, named):
+    path = written(tmp_path, text)
+    with pytest.raises(LexiconError, match=f"the items may be in any of these columns: {named}. .* item_column"):
+        Ratings.read(path)
+    assert Ratings.read(path, item_column=text.split("\n")[0].count("Rater") + 1).items == ("tiger", "shark")
+
+
+def test_the_only_column_that_is_not_of_raters_holds_the_items(tmp_path):
+    found = Ratings.read(written(tmp_path, "Rater,Tier,Mittel\na,tiger,6\nb,shark,5\n"), rater_column="Rater")
+    assert found.items == ("tiger", "shark")
+    assert Ratings.read(written(tmp_path, "Rater,Tier,Mittel\na,tiger,6\nb,shark,5\n")).items == ("tiger", "shark")
+
+
+def long_ratings(raters: str, *, twice: bool = False) -> str:
+    lines = [
+        f"{word};{rater};{1 + (at + rater) % 5}" for at, word in enumerate(("cat", "dog", "cow")) for rater in (1, 2)
+    ]
+    return "\n".join([f"Wort;{raters};Urteil", *lines, *(lines[:1] if twice else [])]) + "\n"
+
+
+@pytest.mark.parametrize(("name", "verb"), [("VP", "seems to"), ("Participant_ID", "seems to"), ("Wer", "may")])
+def test_a_column_of_raters_that_is_not_used_is_pointed_out(tmp_path, name, verb):
+    path = written(tmp_path, long_ratings(name))
+    message = f"the items repeat, and the column '{name}' {verb} name the raters.*rater_column='{name}'"
+    with pytest.warns(RaterColumnWarning, match=message):
+        assert Ratings.read(path, rating_column="Urteil").n_raters is None
+    assert Ratings.read(path, rating_column="Urteil", rater_column=name).n_raters == 2
+
+
+def test_columns_that_are_not_of_raters_are_not_pointed_out(tmp_path):
+    lines = [f"w{at % 6};{('fish', 'bird')[at % 2]};{at % 5 + 0.5};{at}" for at in range(12)]
+    path = written(tmp_path, "\n".join(["Wort;Art;Urteil;Nr", *lines]))
+    Ratings.read(path, rating_column="Urteil")  # a warning would be an error
+    Ratings.read(written(tmp_path, "Wort;VP;Urteil\ncat;1;3\ndog;1;4\n"), rating_column="Urteil")
+
+
+def test_a_column_of_raters_is_refused_as_one_of_ratings(tmp_path):
+    path = written(tmp_path, long_ratings("VP"))
+    with pytest.raises(
+        LexiconError, match=r"'VP' seems to name the raters, and is given as one of ratings.*rater_column"
+    ):
+        Ratings.read(path, rating_column=["VP", "Urteil"])
+    path = written(tmp_path, "Wort;Rater;Freq\ncat;1;3\ndog;2;4\n")  # the ratings of one rater
+    assert Ratings.read(path, rating_column="Rater").values.tolist() == [1.0, 2.0]
+
+
+def test_the_error_about_several_columns_of_numbers_names_that_of_raters(tmp_path):
+    text = "\n".join(f"{line};{'Alter' if at == 0 else at}" for at, line in enumerate(long_ratings("VP").split()))
+    with pytest.raises(LexiconError, match=r"any of 'Urteil', 'Alter'.*If each line is one rating.*rater_column='VP'"):
+        Ratings.read(written(tmp_path, text))
+
+
+def test_ratings_that_one_rater_gave_twice_are_counted(tmp_path):
+    found = Ratings.read(written(tmp_path, long_ratings("VP", twice=True)), rater_column="VP")
+    message = "2 ratings were averaged to 1: a rater rated the same item more than once (first: '1' and 'cat')."
+    assert found.notes == (message,)
+    assert found.rater_names == ("1", "2")
+
+
+def test_raters_against_the_others_constant_or_copied_are_named_in_the_result():
+    random, mean = np.random.default_rng(0), np.tile(np.arange(5.0), 6)
+    honest = mean[:, None] + 0.5 * random.normal(size=(30, 4))
+    items, scores = [f"w{at}" for at in range(30)], {f"w{at}": value for at, value in enumerate(mean.tolist())}
+    assert Ratings.of(items, honest).doubtful_raters() == []
+    table = np.column_stack([honest, 4.0 - honest[:, 1], np.full(30, 4.0), honest[:, 0]])
+    notes = evaluate_ratings(scores, Ratings.of(items, table)).warnings()
+    assert re.search(r"against the others: rater 5 \(r = −0\.\d\d\)\.", notes[-3])
+    assert notes[-2:] == [
+        "The same rating for all items: rater 6.",
+        "Equal ratings of all items: rater 7 and rater 1. Is one a copy?",
+    ]
+    noise = np.random.default_rng(1).normal(size=(30, 8))
+    assert Ratings.of(items, noise).doubtful_raters() == []  # weak agreement is not a reversed scale
+
+
+def test_more_than_all_of_the_explainable_variance_is_at_least_all():
+    items = [f"w{at}" for at in range(30)]
+    table = np.arange(30.0)[:, None] + 12 * np.random.default_rng(0).normal(size=(30, 3))
+    found = evaluate_ratings(dict(zip(items, table.mean(axis=1).tolist(), strict=True)), Ratings.of(items, table))
+    assert found.explained > 1.0
+    assert "at least all of the explainable variance is explained" in found.text()
 
 
 # -- how far raters agree ----------------------------------------------------------------------------------------------
@@ -345,6 +453,9 @@ def test_the_command_says_what_the_function_computes(space, seeds, tmp_path, cap
     assert run(["evaluate", "ratings", str(path), str(ratings), str(axis), "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (len(said["seeds_among_items"]), said["n_items"], said["held_out"]) == (10, 50, True)
+    few.write_text("\n".join([f"kind,{lines[0]}", *(f"k{at},{line}" for at, line in enumerate(lines[1:11]))]), "utf-8")
+    assert run(["fit", str(path), *options[:-1], "--ratings", str(few), "-o", str(tmp_path / "b"), "--no-judge"]) == 0
+    assert "The items were read from the column 'item', not from 'kind'." in capsys.readouterr().out
 
 
 # -- documents ---------------------------------------------------------------------------------------------------------

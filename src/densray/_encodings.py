@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import re
 
+from densray.errors import name_some
+
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 #: In Western languages most letters are ASCII; in a Cyrillic or Greek code page few are.
 _LARGEST_SHARE = 0.5
 #: In UTF-16, letters, digits and line ends of Western languages have a NUL byte: at least this share of all characters.
 _SMALLEST_SHARE_OF_NULS = 0.25
+#: A word, perhaps with a sign inside that a wrong encoding puts there.
+_WORD = re.compile(r"\w+(?:[^\x00-\x7f\s–—’·]\w+)*")
+_MOST_WORDS = 3
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffe]")
+
+
+def words_to_check(text: str) -> str:
+    """Return a sentence with the first words of a text that show whether its encoding is right; empty if all are ASCII.
+
+    >>> words_to_check("nett, schön, „brav“ und größer"), words_to_check("GR†NE (1990–2000)"), words_to_check("nice")
+    (" Check 'schön', 'größer'.", " Check 'GR†NE'.", '')
+    """
+    words: dict[str, None] = {}
+    for match in _WORD.finditer(text):
+        if not match[0].isascii():
+            words[match[0]] = None
+        if len(words) == _MOST_WORDS:
+            break
+    return f" Check {name_some(words)}." if words else ""
 
 
 def encoding_of(content: bytes) -> str | None:

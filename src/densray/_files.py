@@ -473,6 +473,7 @@ _ADVICE = {
     "axis": "It is a saved axis, to be used on the space it was fitted on.",
     "space": "It holds word vectors, to be given as the space.",
     "parquet": "It is a parquet file: a word list is a text file, .tsv or .csv, or JSON.",
+    "table": "It seems to be a table of documents with vectors.",
     "lexicon": "It is a word list, to fit an axis from.",
     "workbook": f"It seems to be {WORKBOOK}.",
 }
@@ -481,7 +482,7 @@ _ADVICE = {
 def kind_of(path: str | PathLike[str]) -> str | None:
     """Return the type of a file if it can be recognised.
 
-    "axis", "old axis", "erasure", "space", "lexicon", "workbook", "parquet" or "foreign".
+    "axis", "old axis", "erasure", "space", "lexicon", "table", "workbook", "parquet" or "foreign".
     """
     try:
         if unreadable_kind(Path(path)) is not None:
@@ -539,6 +540,10 @@ def _kind_of_archive(stream: IO[bytes]) -> str | None:
 _COUNTED = re.compile(rb'(?:^|[,;\t])"?([A-Za-z_ -]*)[01]"?[,;\t]"?\1[12]"?(?:$|[,;\t\r])')
 
 
+#: A field with a list of numbers, as tables of documents have.
+_LIST = re.compile(rb'[,;\t]"?\[\s*[-+]?\d[\d.,e+-]*[\s,;]+[-+]?\d')
+
+
 def _kind_of_lines(head: bytes) -> str | None:
     if WORD2VEC_HEADER.match(head):
         return "space"
@@ -552,6 +557,8 @@ def _kind_of_lines(head: bytes) -> str | None:
         or all(re.match(rb'\{".*\[\s*[-+.\d]', line) for line in whole[:2])
     ):
         return "space"
+    if len(whole) > 1 and not _LIST.search(whole[0]) and all(map(_LIST.search, whole[1:])):
+        return "table"
     if all(b"," in line or b";" in line for line in whole if line.strip()):
         return "space" if _is_vector(re.split(rb"[,;]\s*", whole[-1])) else "lexicon"
     return "lexicon" if all(len(fields) == 2 for fields in lines) else None

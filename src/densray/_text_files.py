@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from densray._encodings import UTF16_MARKS, encoding_of
+from densray._encodings import UTF16_MARKS, encoding_of, words_to_check
 from densray._files import WORKBOOK, foreign_kind, unreadable_kind
 from densray._notation import Numeral, named_delimiter
 from densray.errors import (
@@ -35,8 +35,14 @@ if TYPE_CHECKING:
 
 FilePath = str | PathLike[str]
 
+#: Usual names of a column of words.
+NAMES_OF_WORDS = ("word", "words", "wort", "wörter", "item", "items", "stimulus", "stimuli", "term", "terms", "begriff",
+                  "begriffe", "token", "tokens", "lemma", "lemmas", "lemmata", "mot", "mots", "palabra", "palabras",
+                  "parola", "parole", "woord", "woorden")  # fmt: skip
 #: First lines of a list of words that usually name its column.
-_COLUMN_NAMES = {"item", "items", "term", "terms", "token", "tokens", "word", "words", "wort", "wörter", "mot", "mots"}
+_COLUMN_NAMES = {*NAMES_OF_WORDS, "positive", "negative", "pos", "neg", "positiv", "negativ", "high", "low"}
+#: Number of single words below a line of several words that make it look like a title.
+_FEWEST_BELOW_TITLE = 3
 
 _LARGEST_BYTES = 1 << 30
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
@@ -165,10 +171,9 @@ class TextFile:
 
     def _tell_encoding(self, text: str, encoding: str) -> None:
         """Warn that an encoding was detected, with words to check it by."""
-        words = dict.fromkeys(word for word in re.findall(r"\w+", text) if not word.isascii())
-        hint = f" Check {name_some(list(words)[:3])}." if words else ""
         self.note = (
-            f"{self.path.name} is not UTF-8. It was read as {encoding}.{hint} If that is wrong, save it as UTF-8."
+            f"{self.path.name} is not UTF-8. It was read as {encoding}.{words_to_check(text)} If that is wrong, save "
+            "it as UTF-8."
         )
         warnings.warn(EncodingDetectedWarning(self.note), stacklevel=2)
 
@@ -446,30 +451,84 @@ def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, 
     if not isinstance(source, str | PathLike):
         return list(source)
     file = TextFile(source, encoding=encoding, error=LexiconError)
-    words = file.words(comment=comment)
-    if file.delimiter is not None or all(word.endswith(";") for word in words):  # columns, of which one is filled
-        words = [word.strip(f"{file.delimiter or ';'} \t") for word in words]
-        words = [word for word in words if word]
-        if not words:
-            raise file.problem("all cells are empty. One word per line is needed.")
-    if all(map(_QUOTED.fullmatch, words)):
-        words = [unquoted(word).strip() for word in words]
-    if len(words) == 1:
-        return split_words(words[0])
-    mark = file.delimiter or ";;"
-    several = next((word for word in words if word.count(";") > 1 or "\t" in word or mark in word), None)
-    if several is not None:
-        raise file.problem(
-            f"{shorten(several)} looks like several words. Put each word on its own line, or all words in one line."
-        )
-    if words[0].lower() in _COLUMN_NAMES:
+    lines = [Line(line.number, line.text.strip()) for line in file.lines(comment=comment)]
+    if not lines:
+        raise file.problem(f"there are only comments (lines that begin with '{comment}'). One word per line is needed.")
+    words = _words_of_lines(file, lines) if len(lines) > 1 else split_words(unquoted(lines[0].text))
+    if not words:
+        raise file.problem("all cells are empty. One word per line is needed.")
+    if len(lines) == 1:
+        return words
+    headings = _headings(words, file.path.stem)
+    if headings:
+        named = " and ".join(f"'{heading}'" for heading in headings)
+        first = f"line, {named}, counts as a word" if len(headings) == 1 else f"two lines, {named}, count as words"
         warnings.warn(
-            HeaderDetectedWarning(
-                f"{file.path.name}: the first line, '{words[0]}', counts as a word. If it names the column, delete it."
-            ),
+            HeaderDetectedWarning(f"{file.path.name}: the first {first}. Delete what is a heading and not a word."),
             stacklevel=2,
         )
     return words
+
+
+def _words_of_lines(file: TextFile, lines: list[Line]) -> list[str]:
+    """Return the words of several lines, each without the empty fields after it; a line of several words is refused."""
+    texts = [line.text for line in lines]
+    if all(map(_QUOTED.fullmatch, texts)):
+        return [unquoted(text).strip() for text in texts]
+    mark, words = file.delimiter or _mark_between_words(texts), []
+    for line in lines:
+        is_word = mark is None or (file.delimiter is None and not _has_mark(line.text, mark))
+        filled = [line.text] if is_word else [field for field in file.split(line, mark) if field]
+        if len(filled) > 1:
+            raise file.problem(
+                f"{name_some(filled, most=3)} are {len(filled)} fields of one line. A list of words has one word per "
+                "line. Delete the other columns, or give each word a line of its own.",
+                line=line.number,
+            )
+        words += filled
+    return words
+
+
+def _mark_between_words(texts: list[str]) -> str | None:
+    r"""Return the mark that separates the fields of lines; None if each line is one word.
+
+    Tabs always do. Semicolons do between two words, or at the end of a word. Commas do if most lines have them, but not
+    between digits.
+
+    >>> _mark_between_words(["rich;", "wealthy"]), _mark_between_words([":)", ";)", ";D", "R&amp;B"])
+    (';', None)
+    >>> _mark_between_words(["rich, poor", "good, bad"]), _mark_between_words(["New York, N.Y.", "rich", "10,000"])
+    (',', None)
+    """
+    if any("\t" in text for text in texts):
+        return "\t"
+    if any(text.strip("; ") and _has_mark(text, ";") for text in texts) or not "".join(texts).strip("; "):
+        return ";"
+    return "," if 2 * sum(_has_mark(text, ",") for text in texts) > len(texts) else None
+
+
+def _has_mark(text: str, mark: str) -> bool:
+    """Return whether a mark separates fields of a line, or all of them are empty. In ;) and R&amp;B it does not."""
+    plain = _ENTITY.sub("", _QUOTES.sub("x", text))
+    return mark == "\t" or not text.strip(f"{mark} ") or bool(_AFTER_WORD[mark].search(plain))
+
+
+def _headings(words: list[str], stem: str) -> list[str]:
+    """Return the first words of a list if they seem to be a title or the name of the column.
+
+    >>> _headings(["Wort", "gut"], "liste"), _headings(["Gute Leute", "Wort", "gut", "nett"], "liste")
+    (['Wort'], ['Gute Leute', 'Wort'])
+    >>> _headings(["Rich", "good"], "rich"), _headings(["New York", "Los Angeles", "Rome", "Bern"], "cities")
+    (['Rich'], [])
+    """
+    stem = stem.casefold()
+    names = {*_COLUMN_NAMES, stem, stem.rpartition("_")[2]}
+    others = words[1:]
+    is_name = words[0].casefold() in names
+    is_title = " " in words[0] and len(others) >= _FEWEST_BELOW_TITLE and not any(" " in word for word in others)
+    if not is_name and not is_title:
+        return []
+    return words[:2] if is_title and others[0].casefold() in names else words[:1]
 
 
 def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8") -> list[tuple[str, str]]:
@@ -536,6 +595,10 @@ def split_fields(text: str, delimiter: str | None) -> list[str]:
 
 _QUOTES = re.compile(r'"(?:[^"]|"")*"')
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
+#: A sign of HTML, such as &amp;, whose semicolon is part of the word.
+_ENTITY = re.compile(r"&#?\w+;")
+#: A semicolon between two words or after the last one, and a comma after a word that is not between digits.
+_AFTER_WORD = {";": re.compile(r"\w\s*;[;\s]*$|\w[^;]*;.*\w"), ",": re.compile(r"\w[^,]*,(?!(?<=\d,)\d)")}
 
 
 def unquoted(field: str) -> str:

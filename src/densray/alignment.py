@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._lexicon_files import Conflicts, mean_label
-from densray.errors import Advice, Argument, LexiconError, name_some
+from densray.errors import Advice, Argument, LexiconError, first_missing, name_some
 from densray.groups import number_groups
 from densray.rows import Rows
 from densray.space import WordSpace, as_space
@@ -123,7 +123,7 @@ def _too_few(
     if not missing:
         return (f"All {total} lexicon words are in the space, and they are too few.{advice}",)
     coverage = f"{total - len(missing)} of {total} lexicon words are in the space"
-    return (f"{coverage} (first missing: {name_some(missing[:5])}).{advice}", *_likely_cause(missing, space, limit))
+    return (f"{coverage}{first_missing(missing[:5])}.{advice}", *_likely_cause(missing, space, limit))
 
 
 def _likely_cause(missing: Sequence[str], space: WordSpace, limit: int | None) -> tuple[str | Advice, ...]:

@@ -40,6 +40,7 @@ __all__ = [
     "NotConvergedWarning",
     "OutputError",
     "PersistenceError",
+    "RaterColumnWarning",
     "RotationNotFittedError",
     "RowError",
     "SignalWarning",
@@ -295,6 +296,10 @@ class NotConvergedWarning(Message, RuntimeWarning):
     """A solver reached its maximum number of steps: its axis is approximate."""
 
 
+class RaterColumnWarning(Message, UserWarning):
+    """Items are rated several times, and a column that was not used seems to name the raters."""
+
+
 class SignalWarning(Message, RuntimeWarning):
     """More axes were requested than carry signal; the others do not separate the labels."""
 
@@ -351,6 +356,16 @@ def name_some(items: Iterable[object], *, most: int = 5) -> str:
     listed = [f"'{text}'" if len(text) <= _LONGEST else f"'{text[: _LONGEST - 1]}…'" for text in map(str, items)]
     more = len(listed) - most
     return ", ".join(listed[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def first_missing(items: Iterable[object]) -> str:
+    """Return the first missing items in parentheses, to follow a count; empty if none is missing.
+
+    >>> first_missing(["Good", "Bad"]), first_missing([])
+    (" (first missing: 'Good', 'Bad')", '')
+    """
+    named = name_some(items)
+    return f" (first missing: {named})" if named else ""
 
 
 def shorten(value: object, *, width: int = 60) -> str:

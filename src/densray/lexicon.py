@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ class Lexicon:
 
     Parameters
     ----------
-    entries : mapping, or iterable of (word, label)
+    entries : mapping, pandas Series with words as its index, or iterable of (word, label)
         A label is a number, or one of ``positive``, ``negative``, ``neutral`` (also ``pos``, ``+``, …).
     name : str
         Name of the lexicon in reports.
@@ -86,7 +87,13 @@ class Lexicon:
     ) -> None:
         if isinstance(entries, str | PathLike):
             raise LexiconError(f"'{entries}' is not a list of entries. Use Lexicon.read to read a file.")
-        pairs = entries.items() if isinstance(entries, Mapping) else entries
+        if hasattr(entries, "columns"):
+            raise LexiconError(
+                f"a {type(entries).__name__} is given, with the columns {name_some(entries.columns)}. Use "
+                "Lexicon.from_frame, and name those of words and labels."
+            )
+        is_series = hasattr(entries, "index") and hasattr(entries, "items")
+        pairs = cast(Any, entries).items() if is_series or isinstance(entries, Mapping) else entries
         merged, dropped = merge_entries(pairs, conflicts=conflicts, neutral=neutral)
         if not merged:
             raise LexiconError(
@@ -105,6 +112,7 @@ class Lexicon:
         self._groups = None if groups is None else groups_of(groups, self._words, name)
         self._pairs: tuple[tuple[str, str], ...] = ()
         self._sheet_note = ""
+        self._files: tuple[str, str] = ("", "")  # stems of the lists of the low and the high end
 
     @classmethod
     def read(
@@ -186,7 +194,10 @@ class Lexicon:
         """
         entries = [(word, 1.0) for word in read_words(positive, comment=comment, encoding=encoding)]
         entries += [(word, -1.0) for word in read_words(negative, comment=comment, encoding=encoding)]
-        return cls(entries, name=name, conflicts=conflicts)
+        found = cls(entries, name=name, conflicts=conflicts)
+        low, high = (Path(each).stem if isinstance(each, str | PathLike) else "" for each in (negative, positive))
+        found._files = low, high
+        return found
 
     @classmethod
     def from_pairs(
@@ -313,6 +324,41 @@ class Lexicon:
                 "needed."
             )
         return self._with(self.words, sides_of(self.labels))
+
+    def check_label_names(self, label_names: Sequence[str] | None) -> None:
+        """Raise if the name of the low end is a word of the high end only, or the reverse: they seem to be swapped.
+
+        The name of the file of a list counts as one of its words.
+
+        Parameters
+        ----------
+        label_names : pair of str or None
+            Names of the low and the high end.
+
+        Examples
+        --------
+        >>> Lexicon.from_word_lists(["rich", "posh"], ["poor"]).check_label_names(("rich", "poor"))
+        Traceback (most recent call last):
+        densray.errors.LexiconError: label_names=('rich', 'poor') is given, the low end first, and 'rich' is a word of \
+the high end. Use label_names=('poor', 'rich').
+        """
+        if label_names is None or len(label_names) != 2 or not self.is_binary:
+            return
+        is_high = self.labels == self.labels.max()
+        words = [
+            {word.casefold() for word, high in zip(self.words, is_high, strict=True) if high == end} for end in (0, 1)
+        ]
+        files = [{file.casefold()} - {""} for file in self._files]
+        names = tuple(map(str, label_names))
+        for end, name in enumerate(names):
+            own, others = (words[side] | files[side] for side in (end, 1 - end))
+            if name.casefold() in others and name.casefold() not in own:
+                what = "a word" if name.casefold() in words[1 - end] else "the file"
+                raise LexiconError(
+                    Argument("label_names", names),
+                    f" is given, the low end first, and '{name}' is {what} of the {('high', 'low')[end]} end.",
+                    Advice(" Use ", Argument("label_names", names[::-1]), "."),
+                )
 
     def without(self, words: Iterable[str], *, any_case: bool | None = False) -> Lexicon:
         """Return the lexicon without these words; ``"ice cream"`` also removes ``"ice_cream"``."""
@@ -467,6 +513,7 @@ class Lexicon:
         found = Lexicon(entries, name=self.name, conflicts=self._conflicts, neutral="keep")
         found._pairs = self._pairs
         found._sheet_note = self._sheet_note
+        found._files = self._files
         if self._groups is not None:
             found._groups = {word: self._groups[word] for word in words if word in self._groups}
         return found

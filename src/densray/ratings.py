@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +18,9 @@ from densray._arrays import category, is_no_number
 from densray._conversions import columns_beside_dimensions
 from densray._lexicon_files import WORD_NAMES, Notation, parse_rating
 from densray._notation import decimal_delimiter, doubtful_number, explain_doubt, explain_number, uses_decimal_commas
-from densray._text_files import Line, TextFile
+from densray._text_files import NAMES_OF_WORDS, Line, TextFile
 from densray.alignment import align_words
-from densray.errors import Advice, Argument, LabelError, LexiconError, name_some, shorten
+from densray.errors import Advice, Argument, LabelError, LexiconError, RaterColumnWarning, name_some, shorten
 from densray.rows import Rows, warn_of_missing_codes
 
 if TYPE_CHECKING:
@@ -28,8 +31,23 @@ __all__ = ["RatingColumns", "Ratings", "reliability_with_gaps", "split_half_reli
 
 Vector = NDArray[np.float64]
 
-_ITEM_NAMES = ("item", "word", "term", "row", "name", "text", "phrase", "occupation", "")
-_NAMES_OF_ITEMS = {*_ITEM_NAMES, *WORD_NAMES} - {"name", ""}
+#: Usual names of the column of items; the index that pandas writes has no name.
+_ITEM_NAMES = (*dict.fromkeys((*NAMES_OF_WORDS, *WORD_NAMES)), "row", "name", "text", "phrase", "occupation", "")
+_NAMES_OF_ITEMS = {*_ITEM_NAMES} - {"name", ""}
+#: Usual names of the column of raters, without marks and a final "id" or number sign.
+_RATER_NAMES = {"rater", "raters", "participant", "participants", "subject", "subj", "respondent", "annotator",
+                "judge", "worker", "coder", "evaluator", "assessor", "observer", "informant", "prolificp", "vp", "vpn",
+                "proband", "probandin", "versuchsperson", "teilnehmer", "teilnehmerin", "teilnehmende", "befragte",
+                "befragter", "urteiler", "kodierer", "sujet", "participante", "juez", "juge"}  # fmt: skip
+_RATER_ENDINGS = re.compile(r"(id|nr|no|num|number|nummer|code|name)$")
+#: Number of raters to name.
+_MOST_RATERS = 5
+#: An identifier: a whole number or a text.
+_IDENTIFIER = re.compile(r"\d+|.*[^\W\d_].*")
+#: Items repeat if there are at least this many ratings per item, on average.
+_RATINGS_PER_ITEM = 1.5
+#: Raters of at least this many items are compared with the others.
+_FEWEST_TO_COMPARE = 10
 _RATING_NAMES = ("rating", "mean", "score", "value", "label")
 #: Number of random splits of the raters for the split-half reliability.
 N_SPLITS = 200
@@ -60,7 +78,8 @@ class RatingColumns:
     def read(cls, path: str | PathLike[str], *, encoding: str = "utf-8") -> RatingColumns:
         """Return the columns of a file."""
         table = _Table(TextFile(path, encoding=encoding, error=LexiconError))
-        items = table.item_place(None)
+        items = table.likely_items(())
+        items = table.candidates(())[0] if items is None else items
         return cls(tuple(table.names or ()), table.width, items, tuple(table.likely_ratings((items,)) or ()))
 
 
@@ -87,6 +106,10 @@ class Ratings:
         Items without any rating, left out.
     sheet_note : str
         A note on the sheets of a workbook that were not read; empty for other sources.
+    notes : tuple of str
+        How the ratings were read: the column of items if there was a choice, and ratings that one rater gave twice.
+    rater_names : tuple of str
+        Names of the raters; empty if they are not known.
 
     Examples
     --------
@@ -103,6 +126,8 @@ class Ratings:
     repeated: tuple[str, ...] = ()
     unrated: tuple[str, ...] = ()
     sheet_note: str = ""
+    notes: tuple[str, ...] = ()
+    rater_names: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         known = "" if self.raters is None else f" by {self.raters.shape[1]:,} raters"
@@ -189,8 +214,8 @@ class Ratings:
         ----------
         path : str or path
         item_column : str or int, optional
-            Name or position (from 0) of the items (default: a column ``item``, ``word``, …, or the first column of
-            text).
+            Name or position (from 0) of the items (default: a column ``item``, ``word``, …, or the only column of
+            text). The notes of the result name the column if there was a choice.
         rating_column : str, int or sequence of these, optional
             The mean ratings, or several columns, one per rater (default: the only column of numbers, a column
             ``rating``, ``mean``, …, or numbered columns (``subj01``, ``subj02`` …), one per rater).
@@ -206,7 +231,8 @@ class Ratings:
         errors_at = None if error_column is None else table.place(error_column)
         by_line = None if rater_column is None else table.place(rater_column)
         chosen = () if rating_column is None else table.rating_places(rating_column, other_places=())
-        item_at = table.item_place(item_column, taken=(errors_at, by_line, *chosen))
+        taken = (errors_at, by_line, *chosen)
+        item_at = table.item_place(item_column, taken=taken)
         rating_at = table.rating_places(rating_column, other_places=(item_at, errors_at, by_line))
         if len(rating_at) > 1 and (errors_at is not None or by_line is not None):
             raise table.file.problem("several columns of ratings are one rater each; name one of them, or no others.")
@@ -218,11 +244,39 @@ class Ratings:
         items = table.items(item_at)
         set_name = name or table.file.path.stem
         if by_line is not None:
-            found = cls.of(*_by_rater(items, table.column(by_line), values[:, 0]), name=set_name)
+            found = cls._by_rater(items, table.column(by_line), values[:, 0], name=set_name)
         else:
             errors = None if errors_at is None else table.numbers(errors_at)
             found = cls.of(items, values if len(rating_at) > 1 else values[:, 0], errors=errors, name=set_name)
-        return replace(found, sheet_note=table.file.sheet_note)
+            if len(rating_at) > 1:
+                found = replace(found, rater_names=tuple(map(table.name_of, rating_at)))
+            else:
+                table.warn_of_raters(item_at, (*rating_at, errors_at))
+        note = "" if item_column is not None else table.explain_items(item_at, (*taken, *rating_at))
+        notes = (note, *found.notes) if note else found.notes
+        return replace(found, sheet_note=table.file.sheet_note, notes=notes)
+
+    @classmethod
+    def _by_rater(cls, items: Sequence[str], raters: Sequence[str], values: Vector, *, name: str) -> Ratings:
+        """Return ratings from one rating per line; repeated ratings of an item by one rater are averaged."""
+        rows = {item: number for number, item in enumerate(dict.fromkeys(items))}
+        names = [category(rater) for rater in raters]
+        columns = {rater: number for number, rater in enumerate(dict.fromkeys(names))}
+        sums, counts = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
+        for item, rater, value in zip(items, names, values.tolist(), strict=True):
+            if np.isfinite(value):
+                sums[rows[item], columns[rater]] += value
+                counts[rows[item], columns[rater]] += 1
+        found = cls.of(list(rows), np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), name=name)
+        notes = []
+        if (counts > 1).any():
+            item, rater = (list(each)[at] for each, at in zip((rows, columns), np.argwhere(counts > 1)[0], strict=True))
+            n_pairs, n_ratings = int((counts > 1).sum()), int(counts[counts > 1].sum())
+            notes.append(
+                f"{n_ratings:,} ratings were averaged to {n_pairs:,}: a rater rated the same item more than once "
+                f"(first: {rater!r} and {item!r})."
+            )
+        return replace(found, notes=tuple(notes), rater_names=tuple(columns))
 
     @classmethod
     def from_table(
@@ -270,9 +324,10 @@ class Ratings:
         set_name = columns[0] if len(columns) == 1 else documents.name
         if raters is not None:
             rater_names = ["" if value is None else str(value) for value in documents.column(raters).to_pylist()]
-            return cls.of(*_by_rater(items, rater_names, values[:, 0]), name=set_name)
+            return cls._by_rater(items, rater_names, values[:, 0], name=set_name)
         column_errors = None if errors is None else _table_numbers(documents, errors)
-        return cls.of(items, values if len(columns) > 1 else values[:, 0], errors=column_errors, name=set_name)
+        found = cls.of(items, values if len(columns) > 1 else values[:, 0], errors=column_errors, name=set_name)
+        return replace(found, rater_names=tuple(columns)) if len(columns) > 1 else found
 
     def __len__(self) -> int:
         return len(self.items)
@@ -284,13 +339,14 @@ class Ratings:
 
     def take(self, places: NDArray[np.intp]) -> Ratings:
         """Return the items at these positions."""
-        return Ratings(
+        return replace(
+            self,
             items=tuple(self.items[place] for place in places.tolist()),
             values=self.values[places],
             errors=None if self.errors is None else self.errors[places],
             raters=None if self.raters is None else self.raters[places],
-            name=self.name,
-            sheet_note=self.sheet_note,
+            repeated=(),
+            unrated=(),
         )
 
     def align(self, space: WordSpace, *, any_case: bool | None = None) -> Rows:
@@ -309,6 +365,55 @@ class Ratings:
             note=self.sheet_note and f" {self.sheet_note}",
         )
         return rows if rows.concept == self.name else _rename(rows, self.name)
+
+    def doubtful_raters(self) -> list[str]:
+        """Return a sentence on the raters who rate against the others, rate all items alike, or equal another rater.
+
+        Raters of at least ten items are compared. A rater is against the others if the 95% interval of the correlation
+        with their mean is below zero; the interval is wider for more raters (Bonferroni).
+
+        Examples
+        --------
+        >>> up = np.arange(12.0)
+        >>> table = np.column_stack([up, up + up % 3, up + up % 4, 11 - up, np.ones(12)])
+        >>> for sentence in Ratings.of([f"w{number}" for number in range(12)], table).doubtful_raters():
+        ...     print(sentence)
+        Rating against the others: rater 4 (r = −0.99). Check the direction of the scale.
+        The same rating for all items: rater 5.
+        """
+        if self.raters is None:
+            return []
+        known = np.isfinite(self.raters)
+        counts, filled = known.sum(axis=0), np.where(known, self.raters, 0.0)
+        width = NormalDist().inv_cdf(1.0 - 0.025 / len(counts))
+        total, n_ratings = filled.sum(axis=1), known.sum(axis=1)
+        against, constant, equal = [], [], []
+        first: dict[bytes, int] = {}
+        for at in np.flatnonzero(counts >= _FEWEST_TO_COMPARE).tolist():
+            own, name = self.raters[:, at], self._name_rater(at)
+            shared = known[:, at] & (n_ratings > 1)
+            if not np.ptp(own[known[:, at]]):
+                constant.append(name)
+                continue
+            if len(np.unique(own[known[:, at]])) > 2:  # of yes and no, ten may well be equal
+                other = first.setdefault(own.tobytes(), at)
+                equal += [] if other == at else [f"{name} and {self._name_rater(other)}"]
+            others = (total - filled[:, at])[shared] / (n_ratings[shared] - 1)
+            if shared.sum() >= _FEWEST_TO_COMPARE and np.ptp(own[shared]) and np.ptp(others):
+                r = float(np.corrcoef(own[shared], others)[0, 1])
+                if np.arctanh(max(r, -1 + 1e-12)) + width / np.sqrt(shared.sum() - 3) < 0.0:
+                    against.append(f"{name} (r = −{abs(r):.2f})")
+        sentences = []
+        if against:
+            sentences.append(f"Rating against the others: {_name_raters(against)}. Check the direction of the scale.")
+        if constant:
+            sentences.append(f"The same rating for all items: {_name_raters(constant)}.")
+        if equal:
+            sentences.append(f"Equal ratings of all items: {_name_raters(equal)}. Is one a copy?")
+        return sentences
+
+    def _name_rater(self, at: int) -> str:
+        return f"“{self.rater_names[at]}”" if self.rater_names else f"rater {at + 1}"
 
     def reliability(self, *, n_splits: int = N_SPLITS, random_state: int = 0) -> float | None:
         """Return the share of the variance of the mean ratings that other raters of the same kind would reproduce.
@@ -492,17 +597,20 @@ def _standard_errors(table: Vector) -> Vector:
     return np.asarray(np.where(counts > 1, spread / np.sqrt(np.maximum(counts, 1)), np.nan))
 
 
-def _by_rater(items: Sequence[str], raters: Sequence[str], values: Vector) -> tuple[list[str], Vector]:
-    """Return a table of items by raters from one rating per line; repeated ratings by one rater are averaged."""
-    rows = {item: number for number, item in enumerate(dict.fromkeys(items))}
-    rater_names = [category(rater) for rater in raters]
-    columns = {rater: number for number, rater in enumerate(dict.fromkeys(rater_names))}
-    sums, counts = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
-    for item, rater, value in zip(items, rater_names, values.tolist(), strict=True):
-        if np.isfinite(value):
-            sums[rows[item], columns[rater]] += value
-            counts[rows[item], columns[rater]] += 1
-    return list(rows), np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+def _name_raters(raters: Sequence[str]) -> str:
+    """Return the first raters, and how many more there are."""
+    more = len(raters) - _MOST_RATERS
+    return ", ".join(raters[:_MOST_RATERS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _names_raters(heading: str) -> bool:
+    """Return whether a column name is a usual one for raters.
+
+    >>> [_names_raters(name) for name in ("Rater", "VP-Nr.", "participant_id", "WorkerId", "Rater 1", "Kategorie")]
+    [True, True, True, True, False, False]
+    """
+    text = re.sub(r"[\W_]+", "", heading.casefold())
+    return text in _RATER_NAMES or _RATER_ENDINGS.sub("", text) in _RATER_NAMES
 
 
 def _rename(rows: Rows, name: str) -> Rows:
@@ -562,19 +670,106 @@ class _Table:
         return items
 
     def item_place(self, column: str | int | None, *, taken: Collection[int | None] = ()) -> int:
-        """Return the position of the items: the given column, or one with a usual name or text among those not taken.
-
-        The index that pandas writes has no name and is the first column.
-        """
+        """Return the position of the items: the given column, or the likely one; raise if there are several."""
         if column is not None:
             return self.place(column)
-        free = [place for place in range(self.width) if place not in taken] or [0]
-        lowered = {name.lower(): place for place, name in reversed([*enumerate(self.names or [])]) if place in free}
-        if lowered.get("", 0):
-            del lowered[""]
-        usual = next((lowered[name] for name in _ITEM_NAMES if name in lowered), None)
-        text = (place for place in free if not _is_numeric(self._columns[place], self._decimals))
-        return next(text, free[0]) if usual is None else usual
+        place = self.likely_items(taken)
+        if place is None:
+            named = ", ".join(self._describe(each) for each in self.candidates(taken))
+            raise self.file.problem(
+                f"the items may be in any of these columns: {named}.",
+                Advice(" Say which with ", Argument("item_column", ...), "."),
+            )
+        return place
+
+    def likely_items(self, taken: Collection[int | None]) -> int | None:
+        """Return the position of the items among the columns not taken; None if it is ambiguous.
+
+        It is a column with a usual name, of texts if there are several, or else the only column of texts. The index
+        that pandas writes has no name and is the first column.
+        """
+        free, texts = self._free(taken), self._texts(taken)
+        lowered = {name.strip().lower(): place for place, name in reversed([*enumerate(self.names or [])])}
+        if lowered.get("", 0) or (texts and 0 not in texts):
+            lowered.pop("", None)
+        usual = [lowered[name] for name in _ITEM_NAMES if lowered.get(name) in free]
+        if usual:
+            return next((place for place in usual if place in texts), usual[0])
+        candidates = self.candidates(taken)
+        return candidates[0] if len(candidates) == 1 else None
+
+    def candidates(self, taken: Collection[int | None]) -> list[int]:
+        """Return the columns of texts that could be the items, or else the first free column.
+
+        Gaps, or the same text in all lines, rule a column out, and so does the usual name of a column of raters.
+        """
+        texts = self._texts(taken)
+        filled = [place for place in texts if len(set(self._columns[place])) > 1 and "" not in self._columns[place]]
+        found = [place for place in filled if not self._is_of_raters(place)] or filled or texts
+        return found or self._free(taken)[:1]
+
+    def explain_items(self, place: int, taken: Collection[int | None]) -> str:
+        """Return a note on the column that was read as items; empty if it is the only one that could be."""
+        others = [each for each in self.candidates(taken) if each != place and each in self._texts(taken)]
+        if not others:
+            return ""
+        named = ", ".join(map(self._describe, others))
+        return f"The items were read from the column {self._describe(place)}, not from {named}."
+
+    def _free(self, taken: Collection[int | None]) -> list[int]:
+        return [place for place in range(self.width) if place not in taken] or [0]
+
+    def _texts(self, taken: Collection[int | None]) -> list[int]:
+        """Return the columns of texts among those not taken."""
+        return [place for place in self._free(taken) if not _is_numeric(self._columns[place], self._decimals)]
+
+    def name_of(self, place: int) -> str:
+        """Return the name of a column, or its number from 0."""
+        return str(place) if self.names is None else self.names[place]
+
+    def _describe(self, place: int) -> str:
+        """Return the name of a column in quotes, or its number and its first text."""
+        return f"{place} ({shorten(self._columns[place][0])})" if self.names is None else f"'{self.names[place]}'"
+
+    def _is_of_raters(self, place: int) -> bool:
+        return self.names is not None and _names_raters(self.names[place])
+
+    def _items_repeat(self, place: int) -> bool:
+        return _RATINGS_PER_ITEM * len(set(self._columns[place])) <= len(self._lines)
+
+    def _rater_place(self, item_at: int, others: Collection[int | None]) -> int | None:
+        """Return the column that seems to name the raters of items that repeat: by its name, or by its values.
+
+        These are identifiers, with which no item occurs twice and which all occur with several items.
+        """
+        if not self._items_repeat(item_at):
+            return None
+        free = [place for place in range(self.width) if place not in (item_at, *others)]
+        named = next(filter(self._is_of_raters, free), None)
+        return next(filter(lambda place: self._may_be_raters(place, item_at), free), None) if named is None else named
+
+    def _may_be_raters(self, place: int, item_at: int) -> bool:
+        cells, items = self._columns[place], self._columns[item_at]
+        return (
+            1 < len(set(cells)) <= len(cells) / 2
+            and all(map(_IDENTIFIER.fullmatch, cells))
+            and len(set(zip(cells, items, strict=True))) == len(cells)
+        )
+
+    def warn_of_raters(self, item_at: int, others: Collection[int | None]) -> None:
+        """Warn if items repeat and a column that is not used seems to name the raters."""
+        place = self._rater_place(item_at, others)
+        if place is None:
+            return
+        warnings.warn(
+            RaterColumnWarning(
+                f"{self.file.path.name}: the items repeat, and the column {self._describe(place)} "
+                f"{'seems to' if self._is_of_raters(place) else 'may'} name the raters. The ratings of each item were "
+                "averaged, without the agreement between raters.",
+                Advice(" To use it, give ", Argument("rater_column", self.name_of(place)), "."),
+            ),
+            stacklevel=3,
+        )
 
     @property
     def width(self) -> int:
@@ -594,30 +789,58 @@ class _Table:
         return numeric if names and not columns_beside_dimensions(names) else None
 
     def _numeric(self, other_places: Sequence[int | None]) -> list[int]:
-        return [
+        """Return the columns of numbers, without that of raters if items, the first of the other columns, repeat."""
+        numeric = [
             place
             for place in range(self.width)
             if place not in other_places and _is_numeric(self._columns[place], self._decimals)
         ]
+        item_at = next(iter(other_places), None)
+        if item_at is None or not self._items_repeat(item_at):
+            return numeric
+        return [place for place in numeric if not self._is_of_raters(place)] or numeric
 
     def rating_places(
         self, column: str | int | Sequence[str | int] | None, other_places: Sequence[int | None]
     ) -> list[int]:
         if column is not None:
             columns = [column] if isinstance(column, str | int) else list(column)
-            return [self.place(each) for each in columns]
+            places = [self.place(each) for each in columns]
+            self._refuse_raters(places, other_places)
+            return places
         likely = self.likely_ratings(other_places)
         if likely is not None:
             return likely
         numeric = self._numeric(other_places)
         names = [self.names[place] for place in numeric] if self.names else []
         candidates = name_some(names, most=8) if names else f"{len(numeric)} columns of numbers"
+        item_at = next(iter(other_places), None)
+        rater_at = None if item_at is None else self._rater_place(item_at, (*other_places, *numeric))
         raise self.file.problem(
             f"the ratings may be in any of {candidates}.",
             Advice(
                 " Name the column of the mean ratings, or those of all raters: ", Argument("rating_column", ...), "."
             ),
+            *self._advise_raters(rater_at),
         )
+
+    def _advise_raters(self, place: int | None) -> list[Advice]:
+        """Return the advice to name the column of raters, if there seems to be one."""
+        if place is None:
+            return []
+        return [Advice(" If each line is one rating, also give ", Argument("rater_column", self.name_of(place)), ".")]
+
+    def _refuse_raters(self, places: Sequence[int], other_places: Sequence[int | None]) -> None:
+        """Refuse a column of raters that is given as one of ratings."""
+        item_at = next(iter(other_places), None)
+        if item_at is None or not self._items_repeat(item_at):
+            return
+        place = next(filter(self._is_of_raters, places), None)
+        if place is not None:
+            raise self.file.problem(
+                f"the column {self._describe(place)} seems to name the raters, and is given as one of ratings.",
+                Advice(" Give it as ", Argument("rater_column", self.name_of(place)), "."),
+            )
 
     def numbers(self, place: int) -> Vector:
         """Return the numbers of a column, NaN if a field is empty; any other text is an error with its line."""

@@ -33,7 +33,7 @@ from densray.analogy._result import AnalogyResult, CategoryResult, Prediction
 from densray.analogy._scorer import Ranking, Scorer
 from densray.analogy._search import search
 from densray.analogy._solver import Solver
-from densray.errors import Advice, AnalogyError, Argument, TaskError, name_some, shorten
+from densray.errors import Advice, AnalogyError, Argument, TaskError, first_missing, shorten
 from densray.journal import Journal
 from densray.progress import Progress
 from densray.report import Input, Provenance
@@ -287,8 +287,8 @@ def _check_any_usable(space: WordSpace, analogies: AnalogySet, categories: Seque
     by_case = any(map(len, locate_categories(space, analogies, any_case=True)))
     in_any_case = Advice(" Pass ", Argument("any_case", True), ".")
     raise AnalogyError(
-        f"0 of {sum(map(len, analogies))} pairs of '{analogies.name}' have both words in '{space.name}' "
-        f"(first missing: {name_some(space.absent(analogies.words))}).",
+        f"0 of {sum(map(len, analogies))} pairs of '{analogies.name}' have both words in '{space.name}'"
+        f"{first_missing(space.absent(analogies.words))}.",
         in_any_case if by_case else " Is it the right language and vocabulary?",
     )
 

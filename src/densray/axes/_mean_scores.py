@@ -189,11 +189,13 @@ class MeanScores(Result):
                 "another. Documents with the same vector are one draw, since copies add no evidence."
             )
         if self.n_fitted:
-            verb = "document was" if self.n_fitted == 1 else "documents were"
-            copies = ", or are copies of such documents" if self.n_repeated else ""
+            one = self.n_fitted == 1
+            copies = "is a copy of such a document" if one else "are copies of such documents"
+            use = "it, a held-out score is used: it" if one else "them, held-out scores are used: each"
             notes.append(
-                f"{show_count(self.n_fitted)} {verb} used to fit the axis{copies}. For them, held-out scores are "
-                "used: each comes from an axis that was fitted without the document."
+                f"{show_count(self.n_fitted)} {'document was' if one else 'documents were'} used to fit the axis"
+                f"{f', or {copies}' if self.n_repeated else ''}. For {use} comes from an axis that was fitted without "
+                "the document."
             )
         if self.n_unsure:
             one = self.n_unsure == 1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._vocabulary import check_seed
-from densray.errors import Advice, Argument, CoverageWarning, LexiconError, TaskError, name_some
+from densray.errors import Advice, Argument, CoverageWarning, LexiconError, TaskError, first_missing, name_some
 from densray.folds import draw_test_words
 from densray.lexicon import Groups, Lexicon
 from densray.metrics import kendall_tau, percentile_interval, resampled_tau, tau_ceiling, tau_interval
@@ -320,10 +320,10 @@ def _find(space: WordSpace, lexicon: Lexicon, protocol: Protocol, *, role: str, 
 
 def _check_labels(rows: Rows, name: str, role: str) -> None:
     if np.ptp(rows.y) == 0.0:
-        missing = f" (first missing: {name_some(rows.missing)})" if rows.missing else ""
         raise TaskError(
             f"the {len(rows)} {role} words of '{name}' all have the label {rows.y[0]:g} "
-            f"({name_some(rows.names)}){missing}; words of another label, or other scores, are needed."
+            f"({name_some(rows.names)}){first_missing(rows.missing)}; words of another label, or other scores, are "
+            "needed."
         )
 
 

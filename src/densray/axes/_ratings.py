@@ -17,7 +17,7 @@ from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
 from densray.axes._tables import check_table
 from densray.axes._tasks import find_rows
 from densray.axes._uncertainty import Scores
-from densray.errors import Advice, Argument, CoverageError, LabelError, TaskError, name_some, suggest
+from densray.errors import Advice, Argument, CoverageError, LabelError, TaskError, first_missing, name_some, suggest
 from densray.lexicon import Lexicon
 from densray.metrics import Interval, pearson, pearson_interval, spearman, spearman_interval
 from densray.ratings import Ratings, row_names
@@ -84,6 +84,9 @@ class RatingAgreement(Result):
         Number of items with the vector of an earlier item, up to rounding.
     unrecognised : str
         A warning if documents that the axis was fitted on may be in the table with changed vectors; else empty.
+    notes : tuple of str
+        How the ratings were read, if there was a choice (`Ratings.notes`), and raters to look at
+        (:meth:`densray.Ratings.doubtful_raters`).
     """
 
     title: ClassVar[str] = "Agreement with ratings by people"
@@ -111,6 +114,7 @@ class RatingAgreement(Result):
     label_names: tuple[str, str] | None = None
     n_repeated: int = 0
     unrecognised: str = ""
+    notes: tuple[str, ...] = ()
 
     def text(self) -> str:
         """Return the agreement in one sentence, then its limitations."""
@@ -118,7 +122,8 @@ class RatingAgreement(Result):
         if self.ceiling is not None and self.explained is not None:
             reached += f"; at most {show_number(self.ceiling, 2)} can be expected"
             if not self.is_reversed:
-                reached += f"; {show_share(self.explained)} of the explainable variance is explained"
+                share = "at least all" if self.explained >= 1.0 else show_share(self.explained)
+                reached += f"; {share} of the explainable variance is explained"
         return "\n".join([f"Agreement: {reached}.", *self.warnings()])
 
     @property
@@ -167,7 +172,7 @@ class RatingAgreement(Result):
             )
         elif self.reliability is not None and self.reliability < 0.5:
             lines.append("The raters hardly agree with each other: no axis can agree with their mean.")
-        return [line for line in lines if line]
+        return [*(line for line in lines if line), *self.notes]
 
     def tables(self) -> list[Table]:
         """Return the correlations, and the items that agree least."""
@@ -183,7 +188,8 @@ class RatingAgreement(Result):
             ]
         if self.explained is not None and self.explained_interval is not None and not self.is_reversed:
             estimate = show_estimate(self.explained, *self.explained_interval)
-            rows.append(("explained", estimate, "share of the explainable variance"))
+            beyond = "" if self.explained <= 1.0 else "; above 1 by chance, or if raters err less than it seems"
+            rows.append(("explained", estimate, f"share of the explainable variance{beyond}"))
         if self.spread is not None:
             rows.append(
                 ("spread", show_number(self.spread, 1), "of the items along the axis; 1: as along an average one")
@@ -300,8 +306,8 @@ def evaluate_ratings(
     kept = np.flatnonzero(~is_seed) if enough else np.arange(len(is_seed))
     if len(kept) < FEWEST_ITEMS:
         raise CoverageError(
-            f"{len(kept)} of {len(ratings)} items of '{ratings.name}' have a score (first missing: "
-            f"{name_some(located.missing)}); at least {FEWEST_ITEMS} are needed."
+            f"{len(kept)} of {len(ratings)} items of '{ratings.name}' {'has' if len(kept) == 1 else 'have'} a score"
+            f"{first_missing(located.missing)}; at least {FEWEST_ITEMS} are needed."
         )
     rated, scores = ratings.take(located.places[kept]), located.scores.score[kept]
     errors = None if located.scores.standard_error is None else located.scores.standard_error[kept]
@@ -324,6 +330,7 @@ def evaluate_ratings(
         spearman=spearman(rated.values, scores),
         spearman_interval=spearman_interval(rated.values, scores, groups=copies),
         n_repeated=len(copies) - len(np.unique(copies)),
+        notes=(*ratings.notes, *ratings.doubtful_raters()),
         n_raters=rated.n_raters,
         reliability=reliability,
         ceiling=None if reliability is None else float(np.sqrt(reliability)),

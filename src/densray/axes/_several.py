@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,7 +13,7 @@ from densray.axes._citation import cite_classes
 from densray.axes._diagnosis import inputs_of
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
 from densray.axes._verdict import show_grade
-from densray.errors import LabelError
+from densray.errors import LabelError, TooFewRowsError
 from densray.groups import GroupProposal
 from densray.metrics import Interval, balanced_accuracy, balanced_accuracy_interval
 from densray.progress import Progress
@@ -20,6 +21,9 @@ from densray.report import Citation, Column, Provenance, Result, Table, show_cou
 from densray.rotations import Rotation, name_method
 from densray.rows import Rows
 from densray.statistics import HELD_OUT_INFLATION
+
+#: Names of classes that are at least this similar may be spellings of one.
+_ALIKE = 0.75
 
 
 @dataclass(frozen=True)
@@ -131,8 +135,11 @@ def diagnose_classes(
     options, axes = options.changed(**choices), {}
     standardized = np.empty((len(rows), len(rows.class_names)))
     for number, name in enumerate(rows.class_names):
-        axis = Axis.fit(rows.against_rest(name), method, options=options)
-        spread = float(axis.held_out.std())
+        try:
+            axis = Axis.fit(rows.against_rest(name), method, options=options)
+            spread = float(axis.held_out.std())
+        except TooFewRowsError as error:
+            raise TooFewRowsError(*error.args, _suggest_class(rows, name)) from error
         standardized[:, number] = (axis.held_out - axis.held_out.mean()) / (spread or 1.0)
         axes[name] = axis
         if progress is not None:
@@ -183,3 +190,12 @@ def diagnose_classes(
             method=name_method(method),
         ),
     )
+
+
+def _suggest_class(rows: Rows, name: str) -> str:
+    """Return the other class that the name of a rare class may be a misspelling of, and its size; empty if none."""
+    near = get_close_matches(name, [each for each in rows.class_names if each != name], n=1, cutoff=_ALIKE)
+    if not near:
+        return ""
+    count = int(np.sum(rows.y == rows.class_names.index(near[0])))
+    return f" Is it a misspelling of '{near[0]}' ({count:,} rows)?"

@@ -44,6 +44,8 @@ def find_rows(
             f"a {type(lexicon).__name__} is given; a Lexicon is needed. Write Lexicon(…) around a dictionary of words "
             "and labels, or use load_lexicon for a file."
         )
+    if isinstance(lexicon, Lexicon):
+        lexicon.check_label_names(options.label_names)
     return lexicon.align(
         space, any_case=options.any_case, minimum=2, order=order, groups=options.groups, pairs=pairs or ()
     )

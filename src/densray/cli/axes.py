@@ -173,6 +173,8 @@ def fit(
     else:
         _show_saved(axis, target, answer)
     if rated is not None and not answer.as_json and not answer.quiet:
+        for remark in (*rated.notes, *rated.doubtful_raters()):
+            typer.echo(remark)
         check = f"densray evaluate ratings {space} RATINGS {target}"
         typer.echo(f"{expected_agreement(len(axis.known_rows))} Measure it on other items: {check}")
 
@@ -396,10 +398,11 @@ def score(
     rows = found.locate(asked, any_case=options.any_case)
     missing = [word for word, row in zip(asked, rows.tolist(), strict=True) if row < 0]
     instead = {miss.word: miss.found for miss in near_misses(missing, found)} if missing else {}
+    apart = _advise_spaces(missing, found)
     if len(missing) == len(asked):
         hint = f" It has {name_some(list(instead.values()))}." if instead else ""
-        raise SpaceError(f"{name_some(missing)}: not in '{found.name}'.{hint} Give words of the space.")
-    entries = induced.entries(rows[rows >= 0].tolist())
+        raise SpaceError(f"{name_some(missing)}: not in '{found.name}'.{apart or f'{hint} Give words of the space.'}")
+    entries = induced.entries([row for row in dict.fromkeys(rows.tolist()) if row >= 0])
     assert induced.provenance is not None
     unused = induced.provenance.unused_lines()
     if answer.as_json:
@@ -412,7 +415,9 @@ def score(
         return
     columns = [Column("word"), Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
     columns += [Column("probability", decimals=3, open_ends=True), Column("rank"), Column("percentile", decimals=1)]
-    notes = [f"Not in the space: {_name_missing(missing, instead)}."] if missing else []
+    notes = [f"Not in the space: {_name_missing(missing, instead)}.{apart}"] if missing else []
+    if again := _same_words(asked, rows.tolist()):
+        notes.append(f"One word of the space, listed once: {', '.join(again)}.")
     if unused and not answer.quiet:
         notes.append(f"Of the labelled words: {'; '.join(unused)}.")
     notes.append(induced.axis.orientation)
@@ -550,6 +555,20 @@ def _read_lexicon(
 
     listed = load_pairs(lexicon)
     return Lexicon.from_pairs(listed, name=Path(lexicon).stem), listed
+
+
+def _advise_spaces(missing: list[str], space: WordSpace) -> str:
+    """Return the advice to separate words by spaces, if some have commas between words of the space."""
+    joined = [word.split(",") for word in missing if "," in word]
+    parts = [part for each in joined if (space.locate(each) >= 0).any() for part in each if part]
+    return f" Write words without commas: {' '.join(parts)}." if parts else ""
+
+
+def _same_words(asked: list[str], rows: list[int]) -> list[str]:
+    """Return the spellings of a word of the space that was already asked for, each next to the first."""
+    first = {row: word for word, row in reversed([*zip(asked, rows, strict=True)])}
+    pairs = dict.fromkeys((first[row], word) for word, row in zip(asked, rows, strict=True) if row >= 0)
+    return [f"{earlier} and {word}" for earlier, word in pairs if word != earlier]
 
 
 def _name_missing(missing: list[str], instead: dict[str, str]) -> str:

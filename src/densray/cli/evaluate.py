@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
+from os.path import isfile
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
@@ -292,6 +293,7 @@ def evaluate_ratings(
             "no RATINGS were given. Give a file of rated items. If a table contains the ratings, give the AXIS and "
             "--rating-column."
         )
+    _refuse_swapped(space, ratings, source)
     if holds_documents(space, ratings, source, table):
         of_spaces = {"--phrases": phrases != "missing", "--limit": answer.limit, "--method": method != "auto"}
         of_spaces |= dict.fromkeys(changed_options(lexicon_options) + changed_options(options, but=("any_case",)), True)
@@ -316,6 +318,21 @@ def evaluate_ratings(
         result = evaluate(vectors, rated, axis, method=method, phrases=cast(Any, phrases), **asdict(options))
     write_figure(result.figure, output, overwrite=overwrite, quiet=answer.quiet)
     show(result, as_json=answer.as_json, quiet=answer.quiet)
+
+
+def _refuse_swapped(space: str, ratings: str, source: str | None) -> None:
+    """Raise if the axis or the name of a lexicon stands in the place of the file of ratings, which follows it."""
+    from densray.datasets import list_datasets
+    from densray.errors import TaskError
+    from densray.persistence import is_tensor_file
+
+    if source is None or is_tensor_file(source) or not isfile(source):
+        return
+    if is_tensor_file(ratings) or (not isfile(ratings) and ratings in {each.name for each in list_datasets("lexicon")}):
+        raise TaskError(
+            f"{ratings} is given before {source}; the file of ratings comes first: densray evaluate ratings {space} "
+            f"{source} {ratings}."
+        )
 
 
 @with_option_groups

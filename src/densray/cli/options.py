@@ -123,7 +123,8 @@ class LexiconOptions:
         str | None,
         typer.Option(
             metavar="LOW,HIGH",
-            help="Names of the two ends, the low end first. If the label column holds names, they must be these two.",
+            help="Names of the two ends, the low end first, also if --high is given before --low. If the label column "
+            "holds names, they must be these two.",
         ),
     ] = None
     word_column: Annotated[
@@ -214,10 +215,10 @@ class LexiconOptions:
         for option, value in columns.items():
             if value is not None:
                 raise LexiconError(f"{option} was given with --high and --low, which have no columns. Leave it out.")
-        high, low = words_of(self.high, "--high"), words_of(self.low, "--low")
-        lists = {self.high: high, self.low: low}
-        name = " – ".join(Path(given).stem if isfile(given) else words[0] for given, words in lists.items())
-        return Lexicon.from_word_lists(high, low, name=name)
+        ends = {"--high": self.high, "--low": self.low}
+        lists = [given if isfile(given) else words_of(given, option) for option, given in ends.items()]
+        name = " – ".join(Path(each).stem if isinstance(each, str) else each[0] for each in lists)
+        return Lexicon.from_word_lists(*lists, name=name)
 
 
 @dataclass(frozen=True)
@@ -228,8 +229,8 @@ class LabelOptions(LexiconOptions):
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Label column of the LEXICON, or of the table if no LEXICON is given: its name, or its number (the "
-            "first is 0).",
+            help="Label column of the LEXICON (its name, or its number; the first is 0), or of the table if no LEXICON is "
+            "given (its name).",
         ),
     ] = None
 

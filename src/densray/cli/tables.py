@@ -199,6 +199,7 @@ def read_rows(
         from densray.embedding import embed_lexicon
 
         words = lexicon_options.load(lexicon)
+        words.check_label_names(lexicon_options.ends)
         return embed_lexicon(words, open_it(path, columns), encoder=encoder, groups=options.groups)  # type: ignore[arg-type]
     assert lexicon_options.label_column is not None
     return open_it(path, columns).rows(

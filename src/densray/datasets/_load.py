@@ -17,7 +17,7 @@ from densray._files import kind_of, say_kind
 from densray._text_files import TextFile, read_pairs
 from densray.analogies import AnalogySet
 from densray.datasets._registry import existing_path, files_of, find_dataset, is_dataset, path_of
-from densray.errors import Argument, DataError, shorten
+from densray.errors import Advice, Argument, DataError, shorten
 from densray.lexicon import Lexicon
 from densray.space import WordSpace, as_space
 
@@ -346,6 +346,18 @@ def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) ->
 
 def _read_file(path: str | PathLike[str], limit: int | None, words: Iterable[str] | None) -> WordSpace:
     existing = existing_path(path, "space")
+    if kind_of(existing) == "table":
+        raise DataError(
+            f"{existing} seems to be a table of documents with vectors, not a space of words.",
+            Advice(
+                " Name its column of labels: ",
+                Argument("label_column", ...),
+                ". Or name the model that embeds words for it: ",
+                Argument("encoder", ...),
+                ".",
+                python=" Open it with densray.tables.open_table.",
+            ),
+        )
     if kind_of(existing) in ("axis", "lexicon", "workbook", "foreign"):
         raise DataError(f"{existing} is not a space. {say_kind(existing)}")
     from densray.formats import read_space

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from densray._conversions import columns_beside_dimensions
 from densray._files import VECTOR_NUMBERS
-from densray.errors import FormatError, name_some, shorten
+from densray.errors import Advice, Argument, FormatError, name_some, shorten
 from densray.formats._blocks import ReadOptions, SpaceStream
 from densray.formats._bytes import Source
 from densray.formats._parquet import WORD_COLUMNS, ask_polars, table_stream
@@ -125,7 +125,15 @@ class _CsvHead:
         raise FormatError(
             f"{name}, line 1: {name_some(extra)} {'is' if len(extra) == 1 else 'are'} named next to {len(numbered):,} "
             f"numbered columns ('{numbered[0]}' to '{numbered[-1]}'). Leave out all columns but {of_words} and the "
-            "numbers of the vectors."
+            "numbers of the vectors.",
+            Advice(
+                " If it is a table of documents, name its column of labels: ",
+                Argument("label_column", ...),
+                ". Or name the model that embeds words for it: ",
+                Argument("encoder", ...),
+                ".",
+                python=" If it is a table of documents, open it with densray.tables.open_table.",
+            ),
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from densray._encodings import encoding_of
+from densray._encodings import encoding_of, words_to_check
 from densray._notation import named_delimiter
 from densray.errors import EncodingDetectedWarning, TableError, name_some
 from densray.tables._arrow import arrow, reading
@@ -92,13 +92,16 @@ def _encoding_of_file(path: Path) -> str:
             if _is_utf8(piece, decoder):
                 continue
             file.seek(0)
-            start = encoding_of(file.read(_TEXT_BYTES)) or ""
+            head = file.read(_TEXT_BYTES)
+            start = encoding_of(head) or ""
             detected = start if start.startswith("utf-16") else encoding_of(piece)
             if detected is None:
                 raise TableError(f"{path} is not UTF-8, and its encoding is not known. Save it as UTF-8.")
+            text = (head if start.startswith("utf-16") else piece).decode(detected, errors="ignore")
             warnings.warn(
                 EncodingDetectedWarning(
-                    f"{path.name} is not UTF-8. It was read as {detected}. If that is wrong, save it as UTF-8."
+                    f"{path.name} is not UTF-8. It was read as {detected}.{words_to_check(text)} If that is wrong, "
+                    "save it as UTF-8."
                 ),
                 stacklevel=2,
             )

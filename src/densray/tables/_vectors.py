@@ -318,6 +318,8 @@ def _candidates(source: Source) -> list[_Candidate]:
 
 def _way_out(cell: str) -> str:
     """Return how to turn a text into a list of numbers, if it is one in JSON, as frames of pandas have them."""
+    if "[" not in cell and "(" not in cell and "{" not in cell:
+        return "; put each list in brackets: [0.5, 1.2, …]"
     try:
         numbers = json.loads(cell)
     except ValueError:
