@@ -229,8 +229,8 @@ class LabelOptions(LexiconOptions):
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Label column of the LEXICON (its name, or its number; the first is 0), or of the table if no LEXICON is "
-            "given (its name).",
+            help="Label column of the LEXICON (its name, or its number; the first is 0), or of the table if no LEXICON "
+            "is given (its name).",
         ),
     ] = None
 
