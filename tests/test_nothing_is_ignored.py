@@ -10,7 +10,8 @@ import pytest
 
 from densray import Axis, Erasure, Lexicon, Rows, WordSpace, diagnose, induce
 from densray.cli.entry import run
-from densray.errors import DensRayError, SpaceError, TaskError, VectorError
+from densray.errors import CoverageWarning, DensRayError, SpaceError, TaskError, VectorError
+from densray.formats import write_space
 from planted import planted_space
 
 WIDTH = 10
@@ -139,6 +140,50 @@ def test_an_axis_of_another_space_says_so(planted) -> None:
         induce(other, axis)
     for same in (space.normalized(), space.limit(len(space) - 5), Erasure.fit(lexicon.align(space)).apply(space)):
         axis.score(same)  # warnings are errors
+
+
+def test_loaded_axes_and_erasures_say_that_a_space_is_another(planted, erasure, tmp_path) -> None:
+    space, lexicon = planted
+    axis = Axis.fit(lexicon.align(space))
+    axis_file, erasure_file = axis.save(tmp_path / "a"), erasure.save(tmp_path / "e")
+    other = space.with_vectors(np.random.default_rng(99).normal(size=space.vectors.shape), name="other")
+    write_space(other, tmp_path / "other.bin")
+    write_space(space, tmp_path / "same.bin")
+    uses = [
+        Axis.load(axis_file).score,
+        Axis.of(axis.rotation, space=space).score,
+        erasure.apply,
+        Erasure.load(erasure_file).apply,
+        lambda target: target.erased(Erasure.load(erasure_file)),
+    ]
+    pattern = r"\d+ words have other vectors in '.*other.*' than in .* \(median cosine .*on this space\."
+    for use in uses:
+        with pytest.warns(UserWarning, match=pattern):
+            use(other)
+        for same in (space, space.normalized(), space.limit(len(space) - 5), erasure.apply(space)):
+            use(same)  # warnings are errors
+    for each in (erasure, Erasure.load(erasure_file)):
+        with pytest.warns(UserWarning, match=pattern):
+            each.apply(tmp_path / "other.bin", output=tmp_path / "out.bin", overwrite=True)
+        each.apply(tmp_path / "same.bin", output=tmp_path / "out.bin", overwrite=True)
+    Axis.load(axis_file, any_space=True).score(other)
+    Erasure.load(erasure_file, any_space=True).apply(other)
+
+
+def test_words_to_keep_that_are_not_there_are_named(planted, erasure, tmp_path) -> None:
+    space = planted[0]
+    word = space.words[0]
+    pattern = r"keep: 2 words to keep are not in '.*': 'queeen', 'kng'\. Check the spelling"
+    with pytest.warns(CoverageWarning, match=pattern):
+        kept = erasure.apply(space, keep=[word, "queeen", "kng"])
+    np.testing.assert_array_equal(kept[word], space[word])
+    with pytest.warns(CoverageWarning, match=pattern):
+        space.erased(erasure, keep=["queeen", "kng"])
+    source = write_space(space, tmp_path / "space.bin")
+    with pytest.warns(CoverageWarning, match=r"keep: 1 word to keep is not in '.*space\.bin': 'queeen'"):
+        erasure.apply(source, output=tmp_path / "out.bin", keep=["queeen"])
+    composed = WordSpace(["caf\u00e9", *space.words[1:]], space.vectors)
+    np.testing.assert_array_equal(erasure.apply(composed, keep=["cafe\u0301"])["caf\u00e9"], composed["caf\u00e9"])
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,7 @@ class ColumnsNotWrittenWarning(Message, UserWarning):
 
 
 class CoverageWarning(Message, UserWarning):
-    """Little of a word list is in the space."""
+    """Words of a list are not in the space."""
 
 
 class EncodingDetectedWarning(Message, UserWarning):
