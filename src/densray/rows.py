@@ -509,10 +509,11 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
         )
     if values.dtype.kind == "c":
         raise LabelError("labels are complex numbers. Use one real label or score per row.")
+    items: list[Any]
     if values.dtype.kind == "S":
-        return np.array([value.decode("utf-8", "backslashreplace") for value in values.tolist()])
-    if values.dtype.kind == "U":
-        items: list[Any] = values.tolist()
+        items = [value.decode("utf-8", "backslashreplace") for value in values.tolist()]
+    elif values.dtype.kind == "U":
+        items = values.tolist()
     elif values.dtype.kind == "O":
         items = list(values)
     else:
