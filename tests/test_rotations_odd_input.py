@@ -227,6 +227,18 @@ def test_labels_to_score_have_names_that_fit_has_seen() -> None:
         DensRay(1).fit(X, Y).score(X, np.where(Y > 0, "high", "low"))
 
 
+def test_a_tensor_that_records_operations_is_fitted_without_a_warning() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    tensor, weight = torch.tensor(X, requires_grad=True), torch.ones(ROWS, dtype=torch.float64, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = DensRay(1).fit(tensor, Y, sample_weight=weight)
+        DensRay(1).partial_fit(tensor, Y).partial_fit(tensor, Y)
+        Rows.from_arrays(tensor, Y)
+    np.testing.assert_allclose(fitted.components_, DensRay(1).fit(X, Y).components_)
+    assert fitted.transform(tensor).requires_grad
+
+
 def message_of(act: Callable[[], Any]) -> str:
     with pytest.raises(DensRayError) as caught:
         act()

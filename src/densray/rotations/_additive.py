@@ -6,7 +6,7 @@ from typing import Self
 
 from sklearn.utils.metaestimators import available_if
 
-from densray._arrays import Array, float64_like, is_dask, is_foreign, label_array
+from densray._arrays import Array, float64_like, is_dask, is_foreign, label_array, without_gradient
 from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError
 from densray.moments import LabelMoments, MomentParts, merge_moments, moments_of_labels
 from densray.rotations._base import Rotation
@@ -75,6 +75,7 @@ class AdditiveRotation(Rotation):
                 "this rotation has no statistics to which rows could be added (a saved file contains only the axes). "
                 "Fit it again."
             )
+        X = without_gradient(X)
         X = check_vectors(self, X, reset=not hasattr(self, "moments_"), fewest=1, finite=False)
         weight = check_weights(sample_weight, X)
         values, text = read_block_labels(y, X.shape[0]), is_text(label_array(y))

@@ -101,7 +101,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         are transformers, so ``cv=3`` does not stratify. Give ``cv=StratifiedKFold(3)`` if rows are sorted by label.
 
         Zero is not between the classes, as it is for a classifier. To predict classes, calibrate first:
-        ``OneVsRestClassifier(CalibratedClassifierCV(DensRay(1)))``.
+        ``CalibratedClassifierCV(DensRay(1))``; for more than two, put ``OneVsRestClassifier`` around it.
         """
         return self.transform(X)[:, 0]
 
