@@ -420,7 +420,7 @@ class Erasure(AffineMap):
         refuse_text(keep, "keep")
         kept_names, chosen = frozenset(keep), _checked_models(models)
         if rows is not None:
-            rows = rows.held_together(normalize=self.unit_length)
+            rows = _checked_set(rows, "rows").held_together(normalize=self.unit_length)
             trial = Trial(self, places_without(rows, kept_names))
             remains = self._measure_trials([LabelSet(rows)], [trial], strength, chosen, progress)
             remains = replace(remains, n_learned=self._count_learned(rows.take(trial.unseen)))
@@ -898,15 +898,20 @@ def _count_axes(
 
 def _checked_rows(rows: Any, name: str) -> tuple[Rows, ...]:
     """Return one or several sets of rows as a tuple; raise for anything else, such as an array."""
-    sets = (rows,) if isinstance(rows, Rows) else tuple(rows)
-    other = next((each for each in sets if not isinstance(each, Rows)), None)
-    if other is not None or (not sets and name == "rows"):
+    if not isinstance(rows, Sequence) or (not rows and name == "rows"):
+        return (_checked_set(rows, name),)
+    return tuple(_checked_set(each, name) for each in rows)
+
+
+def _checked_set(rows: Any, name: str) -> Rows:
+    """Return a set of rows; raise for anything else, such as an array."""
+    if not isinstance(rows, Rows):
         raise TaskError(
             Argument(name),
-            f" needs Rows, and a {type(rows if other is None else other).__name__} is given. Make them with "
+            f" needs Rows, and a {type(rows).__name__} is given. Make them with "
             "Rows.from_table(frame, 'column'), Rows.from_arrays(X, y) or lexicon.align(space).",
         )
-    return sets
+    return rows
 
 
 def _training_rows(rows: Rows, *, normalize: bool) -> Rows:
@@ -1016,7 +1021,8 @@ def _warn_of_zeros(name: str, rows: Rows) -> None:
         f"{name}: {subject} of zeros, as for a blank text. Such rows count as points at the origin, and all get the "
         "same new vector."
     )
-    advice = Advice(" To leave them out, pass ", Argument("bad_rows", "skip"), ".")
+    python = " To leave them out, open the table with open_table(…, bad_rows='skip')."
+    advice = Advice(" To leave them out, pass ", Argument("bad_rows", "skip"), ".", python=python)
     warnings.warn(ZeroVectorWarning(message, advice), stacklevel=3)
 
 

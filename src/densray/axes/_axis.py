@@ -431,6 +431,11 @@ class Axis:
             return Scores.joined(blocks, tuple(target.words))
         if hasattr(target, "texts"):
             return self._score_states(target, layer)
+        if isinstance(target, list | tuple | np.ndarray) and len(target) and isinstance(target[0], str):
+            raise TaskError(
+                f"words are given ({name_some(target, most=2)}); an axis scores vectors. Use "
+                "axis.score(space.subset(words))."
+            )
         if isinstance(target, str | Path) and not may_be_table(target):
             raise TaskError(
                 f"{target} is not the path of a table (parquet, Arrow, CSV, TSV or JSON lines). For a file of words "
@@ -676,7 +681,9 @@ def check_rows(rows: Rows) -> Rows:
         named = name_some(rows.names[row] for row in zero.tolist())
         problem = f"the vectors of {named} are zero: they have no direction. Leave those rows out"
         if rows.table:
-            raise RowError(f"{rows.table}: {problem}, or pass ", Argument("bad_rows", "skip"), ".")
+            python = ", or open the table with open_table(…, bad_rows='skip')."
+            advice = Advice(", or pass ", Argument("bad_rows", "skip"), ".", python=python)
+            raise RowError(f"{rows.table}: {problem}", advice)
         raise VectorError(f"{problem}.")
     return rows
 

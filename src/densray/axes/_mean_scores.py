@@ -32,12 +32,12 @@ from densray._copies import project_on_fixed
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._tables import check_table
-from densray.errors import Argument, TaskError, name_some
+from densray.errors import Argument, TaskError, name_some, refuse_text
 from densray.groups import find_equal_rows, first_copies, join_groups, number_groups
 from densray.progress import Progress
 from densray.report import Column, Input, Provenance, Result, Table, show_count, show_number
 from densray.rows import warn_of_missing_codes
-from densray.tables import VectorTable
+from densray.tables import VectorTable, open_table
 
 if TYPE_CHECKING:
     import polars
@@ -198,7 +198,7 @@ class MeanScores(Result):
 
 def mean_scores(
     axis: Axis,
-    table: VectorTable,
+    table: Any,
     by: Sequence[str],
     *,
     groups: str | None = None,
@@ -210,7 +210,8 @@ def mean_scores(
     ----------
     axis : Axis
         An axis with standard errors: one fitted on rows, or one saved with standard errors.
-    table : VectorTable
+    table : VectorTable, path or frame
+        See :func:`densray.tables.open_table`.
     by : sequence of str
         Columns whose values define the groups.
     groups : str, optional
@@ -221,6 +222,8 @@ def mean_scores(
     from scipy.sparse import csr_array
 
     began = Provenance.begin()
+    refuse_text(by, "by")
+    table = open_table(table)
     check_table(axis, table)
     uncertainty = axis.uncertainty
     if uncertainty is None:
