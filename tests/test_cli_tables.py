@@ -311,7 +311,7 @@ def test_erasing_warns_once_of_vectors_of_zeros(folder, tmp_path, capsys) -> Non
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         Erasure.fit_table(docs, "party").remains()  # the library warns, not the command
-    assert [str(each.message).endswith("pass bad_rows='skip'.") for each in caught] == [True]
+    assert [str(each.message).endswith("open_table(…, bad_rows='skip').") for each in caught] == [True]
     assert run([*asked, "--bad-rows", "skip", "--overwrite"]) == 0
     assert "zero" not in capsys.readouterr().err
     assert pl.read_parquet(output)["vector"].is_null().sum() == N // 6

@@ -172,6 +172,15 @@ def test_absent_anchors_are_named_and_absent_words_reported() -> None:
     assert anchor_gap(space, ["a0", "nurse"], ("he", "she")).missing == ("nurse",)
 
 
+def test_intervals_of_sizes_stay_within_their_range() -> None:
+    space = WordSpace(["a", "b", "x", "y"], [[1, 0], [0, 1], [1, 0.1], [0.1, 1]])
+    for words in (["x", "y"], ["x"]):  # two words, then one: the widest intervals
+        assert direct_bias(space, words, [1.0, 0.0]).interval == (0.0, 1.0)
+    assert anchor_gap(space, ["x"], ("a", "b")).interval == (0.0, 2.0)
+    low, high = anchor_gap(space, ["x", "a"], ("a", "b")).interval
+    assert 0.0 <= low < high <= 2.0
+
+
 def test_direct_and_indirect_bias_follow_their_formulas_and_vanish_across_the_direction() -> None:
     space = WordSpace(["he", "she", "x", "y"], [[1, 1, 0], [-1, 1, 0], [0.6, 0.8, 0], [0.6, 0, 0.8]], name="small")
     axis = pair_direction(space, [("he", "she")])
@@ -367,7 +376,7 @@ def test_direct_bias_takes_any_strictness_above_zero() -> None:
     found = direct_bias(space, ["a", "b", "absent"], [1.0, 0.0], strictness=0.5)
     assert found.value == pytest.approx(np.sqrt(0.6) / 2)
     assert (found.used, found.missing) == (2, ("absent",))
-    assert found.interval == pytest.approx(mean_interval([np.sqrt(0.6), 0.0]))
+    assert found.interval == pytest.approx(mean_interval([np.sqrt(0.6), 0.0], least=0.0, most=1.0))
     for wrong in (0.0, -1.0):
         with pytest.raises(TaskError, match="a number above 0 is needed"):
             direct_bias(space, ["a"], [1.0, 0.0], strictness=wrong)
@@ -391,6 +400,6 @@ def test_pairs_of_hardly_any_similarity_have_no_share_that_comes_from_a_directio
         shares.append((similarity - rest) / similarity)
     found = indirect_bias(space, pairs, slanted)
     assert found.value == pytest.approx(np.mean(np.abs(shares)), rel=1e-4)
-    assert found.interval == pytest.approx(mean_interval(np.abs(shares)), rel=1e-4)
+    assert found.interval == pytest.approx(mean_interval(np.abs(shares), least=0.0), rel=1e-4)
     with pytest.raises(TaskError, match=r"none of 2 pairs has a similarity of at least 0\.05"):
         indirect_bias(space, pairs[:2], slanted)

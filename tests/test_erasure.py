@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from densray import Erasure, Lexicon, MeanDifference, Rows, WordSpace, load_lexicon, load_space
 from densray._leace import leace
-from densray.errors import LabelError, OutputError, PersistenceError, TaskError, VectorError
+from densray.errors import CoverageWarning, LabelError, OutputError, PersistenceError, TaskError, VectorError
 from densray.formats import read_space, write_space
 from densray.metrics import Interval, auc
 from densray.probes import Recovery, recovery
@@ -323,7 +323,8 @@ def test_arrays_spaces_files_and_states_lose_the_same(tmp_path: Path) -> None:
         erasure = Erasure.fit(rows, method)
         expected = erasure.apply(space.vectors)
         np.testing.assert_allclose(erasure.apply(space).vectors, expected, atol=1e-6)
-        written = erasure.apply(source, output=tmp_path / f"{method}.densray", keep=["w3", "absent"])
+        with pytest.warns(CoverageWarning, match=r"keep: 1 word to keep is not in '.*space.bin': 'absent'"):
+            written = erasure.apply(source, output=tmp_path / f"{method}.densray", keep=["w3", "absent"])
         assert (written.words, written.unchanged, written.missing) == (100, 1, ("absent",))
         others = np.arange(100) != 3
         np.testing.assert_allclose(read_space(written.path).vectors[others], expected[others], atol=1e-6)

@@ -8,9 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from densray import Axis, Erasure, Lexicon, Rows, WordSpace, diagnose, induce
+from densray import Axis, Erasure, Lexicon, Rows, WordSpace, compare_methods, diagnose, induce
 from densray.cli.entry import run
-from densray.errors import DensRayError, SpaceError, TaskError, VectorError
+from densray.errors import CoverageWarning, DensRayError, LexiconError, SpaceError, TaskError, VectorError
+from densray.formats import write_space
 from planted import planted_space
 
 WIDTH = 10
@@ -141,6 +142,50 @@ def test_an_axis_of_another_space_says_so(planted) -> None:
         axis.score(same)  # warnings are errors
 
 
+def test_loaded_axes_and_erasures_say_that_a_space_is_another(planted, erasure, tmp_path) -> None:
+    space, lexicon = planted
+    axis = Axis.fit(lexicon.align(space))
+    axis_file, erasure_file = axis.save(tmp_path / "a"), erasure.save(tmp_path / "e")
+    other = space.with_vectors(np.random.default_rng(99).normal(size=space.vectors.shape), name="other")
+    write_space(other, tmp_path / "other.bin")
+    write_space(space, tmp_path / "same.bin")
+    uses = [
+        Axis.load(axis_file).score,
+        Axis.of(axis.rotation, space=space).score,
+        erasure.apply,
+        Erasure.load(erasure_file).apply,
+        lambda target: target.erased(Erasure.load(erasure_file)),
+    ]
+    pattern = r"\d+ words have other vectors in '.*other.*' than in .* \(median cosine .*on this space\."
+    for use in uses:
+        with pytest.warns(UserWarning, match=pattern):
+            use(other)
+        for same in (space, space.normalized(), space.limit(len(space) - 5), erasure.apply(space)):
+            use(same)  # warnings are errors
+    for each in (erasure, Erasure.load(erasure_file)):
+        with pytest.warns(UserWarning, match=pattern):
+            each.apply(tmp_path / "other.bin", output=tmp_path / "out.bin", overwrite=True)
+        each.apply(tmp_path / "same.bin", output=tmp_path / "out.bin", overwrite=True)
+    Axis.load(axis_file, any_space=True).score(other)
+    Erasure.load(erasure_file, any_space=True).apply(other)
+
+
+def test_words_to_keep_that_are_not_there_are_named(planted, erasure, tmp_path) -> None:
+    space = planted[0]
+    word = space.words[0]
+    pattern = r"keep: 2 words to keep are not in '.*': 'queeen', 'kng'\. Check the spelling"
+    with pytest.warns(CoverageWarning, match=pattern):
+        kept = erasure.apply(space, keep=[word, "queeen", "kng"])
+    np.testing.assert_array_equal(kept[word], space[word])
+    with pytest.warns(CoverageWarning, match=pattern):
+        space.erased(erasure, keep=["queeen", "kng"])
+    source = write_space(space, tmp_path / "space.bin")
+    with pytest.warns(CoverageWarning, match=r"keep: 1 word to keep is not in '.*space\.bin': 'queeen'"):
+        erasure.apply(source, output=tmp_path / "out.bin", keep=["queeen"])
+    composed = WordSpace(["caf\u00e9", *space.words[1:]], space.vectors)
+    np.testing.assert_array_equal(erasure.apply(composed, keep=["cafe\u0301"])["caf\u00e9"], composed["caf\u00e9"])
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
@@ -159,8 +204,76 @@ def test_an_axis_of_another_space_says_so(planted) -> None:
         ),
         (lambda space, lexicon: Rows.from_arrays(np.empty((40, 0)), Y[:40]), VectorError, r"X has shape \(40, 0\)"),
         (lambda space, lexicon: Rows.from_arrays(np.eye(3), np.eye(3)), DensRayError, r"argmax\(axis=1\) and classes"),
+        (
+            lambda space, lexicon: compare_methods(space, lexicon, methods="ridge"),
+            TaskError,
+            r"methods: 'ridge' is given; a list is needed\. Write \['ridge'\]",
+        ),
+        (
+            lambda space, lexicon: Axis.fit(lexicon.align(space), "LEACE"),
+            TaskError,
+            r"'LEACE' removes a concept and finds no axis\. Use Erasure\.fit\(rows, 'leace'\)",
+        ),
+        (
+            lambda space, lexicon: compare_methods(space, lexicon, methods=["leace"]),
+            TaskError,
+            "'leace' removes a concept and finds no axis",
+        ),
+        (lambda space, lexicon: Erasure.fit(lexicon.align(space), "LEACE"), DensRayError, "Did you mean 'leace'"),
+        (
+            lambda space, lexicon: Axis.fit(lexicon.align(space)).score(["good", "bad"]),
+            TaskError,
+            r"words are given \('good', 'bad'\).*space\.subset\(words\)",
+        ),
+        (lambda space, lexicon: space.neighbors(["good", "bad"]), VectorError, r"most_similar\(\['good', 'bad'\]\)"),
+        (
+            lambda space, lexicon: Lexicon.from_word_lists("good", "bad"),
+            LexiconError,
+            r"good: no such file in .*\. For words, give a list: \['good'\]\.",
+        ),
     ],
 )
 def test_other_slips_are_named(call, kind, message, planted) -> None:
     with pytest.raises(kind, match=message):
         call(*planted)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": np.where(np.arange(80) == 7, np.nan, 1.0)[:, None] * noise(1.0)}, r"X contains NaN .* \(first: row 7\)"),
+        ({"X": np.where(np.arange(80) == 0, np.inf, noise(1.0).T).T}, "X contains NaN or infinity in 1 of 80 rows"),
+        ({"background": np.ones((9, 3))}, r"background has shape \(9, 3\), and X has vectors of width 10"),
+        ({"background": np.ones(9)}, r"background has shape \(9,\)"),
+        ({"background": np.full((9, WIDTH), np.nan)}, "background contains NaN or infinity in 9 of 9 rows"),
+        ({"background": WordSpace(["a"], [[1.0, 2.0]])}, r"background has shape \(1, 2\)"),
+        ({"classes": "yes"}, "classes='yes' is given; True or False"),
+    ],
+)
+def test_rows_are_checked_when_they_are_made(arguments, message) -> None:
+    with pytest.raises(DensRayError, match=message):
+        Rows.from_arrays(**{"X": noise(1.0), "y": Y, **arguments})
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, b"1", -1])
+def test_a_seed_is_a_whole_number(seed, planted) -> None:
+    space, lexicon = planted
+    rows = lexicon.align(space)
+    for call in (
+        lambda: Axis.fit(rows, random_state=seed),
+        lambda: Erasure.fit(rows, random_state=seed),
+        lambda: compare_methods(space, lexicon, random_state=seed),
+        lambda: diagnose(space, lexicon, random_state=seed),
+    ):
+        with pytest.raises(DensRayError, match=r"random_state.*a whole number from 0 to 4,294,967,295 is needed"):
+            call()
+
+
+def test_what_remains_is_measured_in_rows_not_in_arrays(planted, erasure) -> None:
+    space, lexicon = planted
+    for given in (space.vectors, [lexicon.align(space)]):
+        with pytest.raises(TaskError, match=r"rows needs Rows, and a (ndarray|list) is given\. Make them with"):
+            erasure.remains(given)
+    for given in (space.vectors, pl.DataFrame({"a": [1]})):
+        with pytest.raises(TaskError, match=r"rows needs Rows, and a (ndarray|DataFrame) is given"):
+            Erasure.fit(given)

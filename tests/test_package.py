@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import densray
+from densray._arrays import check_numpy
 from densray.errors import MissingExtraError
 from densray.space import WordSpace
 
@@ -20,6 +21,21 @@ ROOT = Path(__file__).parent.parent
 
 def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+def test_a_numpy_that_is_too_old_is_named():
+    wanted = next(each for each in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+                  if each.startswith("numpy"))  # fmt: skip
+    least = wanted.removeprefix("numpy>=")
+    code = (
+        "import numpy; numpy.__version__ = '1.26.4'\n"
+        "from densray.cli.entry import run\n"
+        "try: from densray import DensRay\n"
+        "except ImportError as error: print(error)\n"
+    )
+    assert run(code).startswith(f"numpy 1.26.4 is installed; densray needs {least} or later. Run: pip install")
+    check_numpy(f"{least}.0")
+    check_numpy("3.0.0rc1")
 
 
 def test_an_estimator_needs_numpy_scipy_and_scikit_learn_only():

@@ -188,6 +188,57 @@ def test_three_classes_of_text_are_refused_without_advice_for_scores() -> None:
     assert "median" in message_of(lambda: make_rotation("svm").fit(X, np.arange(ROWS) % 3))
 
 
+def test_text_that_looks_like_numbers_is_a_class_and_no_score() -> None:
+    y = np.arange(ROWS) % 3
+    for labels in (y.astype(str), y.astype("S1"), y.astype(str).astype(object), y.astype(str).tolist()):
+        assert Rows.from_arrays(X, labels).is_multiclass
+        for rotation in (DensRay(1), make_rotation("ridge"), Densifier(1), SequentialRotation()):
+            with pytest.raises(LabelError, match=r"3 classes that are text .*pass numbers: y\.astype\(float\)\.$"):
+                rotation.fit(X, labels)
+        with pytest.raises(LabelError, match="3 classes that are text"):
+            DensRay(1).fit(X, Y).score(X, labels)
+    first = DensRay(1).partial_fit(X, np.where(Y > 0, "1", "0"))
+    with pytest.raises(LabelError, match="more than two text labels over all blocks"):
+        first.partial_fit(X, np.where(Y > 0, "1", "2"))
+    assert DensRay(1).fit(X, np.where(Y > 0, "10", "9")).score(X, Y) > 0  # 10 is the higher one
+
+
+@pytest.mark.parametrize("labels", [["a", ""], ["1", ""], [b"a", b""]])
+def test_an_empty_text_is_no_class(labels: list[Any]) -> None:
+    y = np.array(labels * 10)
+    for rotation in (DensRay(1), make_rotation("ridge")):
+        with pytest.raises(LabelError, match=r"row 1 .*has no label\. Leave it out\."):
+            rotation.fit(X, y)
+    with pytest.raises(LabelError, match=r"row 1 has no label\. Leave it out\."):
+        Rows.from_arrays(X, y)
+
+
+def test_labels_to_score_have_names_that_fit_has_seen() -> None:
+    named = DensRay(1).fit(X, np.where(Y > 0, "pos", "neg"))
+    same = named.score(X, np.where(Y > 0, "pos", "neg"))
+    assert named.score(X, Y) == named.score(X, Y > 0) == same > 0
+    with pytest.raises(
+        LabelError, match=r"y has the labels 'high', 'low', and the axis was fitted to the labels 'neg',"
+    ):
+        named.score(X, np.where(Y > 0, "high", "low"))
+    with pytest.raises(LabelError, match=r"y has the label 'other', .* Pass the labels of the fit, or numbers\."):
+        named.score(X, np.where(Y > 0, "other", "neg"))
+    with pytest.raises(LabelError, match=r"y has the labels 'high', 'low', and the axis was fitted to numbers"):
+        DensRay(1).fit(X, Y).score(X, np.where(Y > 0, "high", "low"))
+
+
+def test_a_tensor_that_records_operations_is_fitted_without_a_warning() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    tensor, weight = torch.tensor(X, requires_grad=True), torch.ones(ROWS, dtype=torch.float64, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = DensRay(1).fit(tensor, Y, sample_weight=weight)
+        DensRay(1).partial_fit(tensor, Y).partial_fit(tensor, Y)
+        Rows.from_arrays(tensor, Y)
+    np.testing.assert_allclose(fitted.components_, DensRay(1).fit(X, Y).components_)
+    assert fitted.transform(tensor).requires_grad
+
+
 def message_of(act: Callable[[], Any]) -> str:
     with pytest.raises(DensRayError) as caught:
         act()

@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from densray.errors import DensRayError, RotationNotFittedError, SpaceError, UnknownWordError, VectorError
+from densray.errors import (
+    CoverageWarning,
+    DensRayError,
+    RotationNotFittedError,
+    SpaceError,
+    UnknownWordError,
+    VectorError,
+)
 from densray.lexicon import Lexicon
 from densray.rotations import DensRay
 from densray.space import WordSpace
@@ -236,7 +243,8 @@ def test_rotation_keeps_all_cosines_and_neighbours(space: WordSpace, rotation: P
 
 
 def test_erasure_empties_the_axis_and_kept_words_stay_to_the_bit(space: WordSpace, rotation: Projection) -> None:
-    erased = space.erased(rotation, n_axes=2, keep=["w1", "not there"])
+    with pytest.warns(CoverageWarning, match="not there"):
+        erased = space.erased(rotation, n_axes=2, keep=["w1", "not there"])
     gone = erased.vectors @ rotation.components_[:2].T
     row = int(space.locate(["w1"])[0])
     assert np.abs(np.delete(gone, row, axis=0)).max() < 1e-5

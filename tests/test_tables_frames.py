@@ -239,3 +239,43 @@ def test_ordered_categories_give_the_order_of_the_classes(levels, library) -> No
     assert rows.class_names == large.class_names == tuple(levels)
     expected = [sides.index(side) if len(levels) > 2 else [-1, 1][sides.index(side)] for side in sides]
     assert rows.y.tolist() == large.y.tolist() == expected
+
+
+def test_mean_scores_take_a_frame(axis: Axis) -> None:
+    opened, given = (mean_scores(axis, table, ["party"]) for table in (open_table(FRAME), FRAME))
+    assert given.rows == opened.rows
+    with pytest.raises(TaskError, match=r"by: 'party' is given; a list is needed"):
+        mean_scores(axis, FRAME, "party")
+
+
+@pytest.mark.parametrize("bad", [None, [float("nan")] * WIDTH, [0.0] * WIDTH])
+def test_the_advice_about_a_bad_row_works(axis: Axis, bad: list[float] | None) -> None:
+    frame = FRAME.with_columns(vector=pl.Series([*X[:-1].tolist(), bad]))
+    with pytest.raises(TableError, match=r"row 60.*open the table with open_table\(…, bad_rows='skip'\)\.$"):
+        axis.score(frame)
+    for given in (frame, open_table(frame)):  # a table that is open already
+        assert axis.score(open_table(given, bad_rows="skip"))["score"].null_count() == 1
+
+
+def test_data_sets_of_several_splits_and_streams_are_refused(axis: Axis, erasure: Erasure) -> None:
+    splits = type("DatasetDict", (dict,), {"__module__": "datasets.dataset_dict"})(train=1, test=2)
+    stream = type("IterableDataset", (), {"__module__": "datasets.iterable_dataset"})()
+    for use in (axis.score, erasure.apply, open_table):
+        with pytest.raises(TableError, match=r"with the splits 'train', 'test'\. Give one: data\['train'\]\."):
+            use(splits)
+        with pytest.raises(TableError, match=r"an IterableDataset is given, .* without streaming=True"):
+            use(stream)
+
+
+def test_a_frame_without_rows_says_so(axis: Axis) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    for frame in (FRAME.head(0), pandas.DataFrame({"vector": list(X)}).iloc[:0]):
+        with pytest.raises(TableError, match=r"the DataFrame has no rows\."):
+            axis.score(frame)
+
+
+def test_kinds_that_cannot_be_extended_come_back_as_their_nearest_kind(axis: Axis) -> None:
+    assert isinstance(axis.score(FRAME.lazy()), pl.DataFrame)
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    arrow = FRAME.drop("party").to_arrow()
+    assert isinstance(axis.score(duckdb.from_arrow(arrow)), pa.Table)

@@ -12,7 +12,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import release_pages
-from densray.errors import Advice, Argument, DensRayError, DeviceMemoryError, LabelError, VectorError, shorten
+from densray.errors import (
+    Advice,
+    Argument,
+    DensRayError,
+    DeviceMemoryError,
+    LabelError,
+    MissingExtraError,
+    VectorError,
+    shorten,
+)
+
+
+def check_numpy(version: str) -> None:
+    """Raise for a version of NumPy that is too old; installing another package may have replaced a newer one.
+
+    >>> check_numpy("1.26.4")
+    Traceback (most recent call last):
+    densray.errors.MissingExtraError: numpy 1.26.4 is installed; densray needs 2.2 or later. Run: pip install ...
+    """
+    if tuple(map(int, version.split(".")[:2])) < (2, 2):  # as in pyproject.toml
+        raise MissingExtraError(
+            f"numpy {version} is installed; densray needs 2.2 or later. Run: pip install 'numpy>=2.2'. If another "
+            "package needs the older one, give each its own environment."
+        )
+
+
+check_numpy(np.__version__)
 
 #: A NumPy, PyTorch or CuPy array (or any other that follows the array API standard).
 Array: TypeAlias = Any
@@ -217,6 +243,11 @@ def float_rows(X: Any) -> Any:
         raise VectorError(f"X is not a table of numbers ({shorten(error)}). Give one vector per row.") from error
 
 
+def without_gradient(array: Any) -> Any:
+    """Return a tensor that records no operations; any other array as it is."""
+    return array.detach() if getattr(array, "requires_grad", False) else array
+
+
 def own_rows(array: Any, given: Any) -> Any:
     """Return an array that does not change with the one that was given: a copy, unless that one cannot change.
 
@@ -225,7 +256,7 @@ def own_rows(array: Any, given: Any) -> Any:
     False
     """
     if not isinstance(array, np.ndarray):
-        return namespace(array).asarray(array, copy=True)
+        return namespace(array).asarray(without_gradient(array), copy=True)
     fixed = not array.flags.writeable or isinstance(array, np.memmap)
     return array if fixed or not _shares_memory(array, given) else array.copy(order="K")
 

@@ -450,6 +450,11 @@ def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, 
     """Return the words of a list, or of a file: one per line, or all in one line, separated as in `split_words`."""
     if not isinstance(source, str | PathLike):
         return list(source)
+    if isinstance(source, str) and "\0" not in source and not Path(source).exists():
+        raise LexiconError(
+            f"{source}: no such file in {Path(source).parent.resolve()}.",
+            Advice(python=f" For words, give a list: [{shorten(source)}]."),
+        )
     file = TextFile(source, encoding=encoding, error=LexiconError)
     lines = [Line(line.number, line.text.strip()) for line in file.lines(comment=comment)]
     if not lines:

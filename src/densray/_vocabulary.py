@@ -86,7 +86,9 @@ def checked_queries(queries: Any, width: int, name: str) -> NDArray[np.float32]:
     try:
         points = np.asarray(queries, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise VectorError(f"The queries are neither words nor vectors ({shorten(error)}).") from error
+        together = next((each for each in queries if _are_words(each)), None)
+        several = "" if together is None else f" For several words together, use most_similar({shorten(together)})."
+        raise VectorError(f"The queries are neither words nor vectors ({shorten(error)}).{several}") from error
     if points.ndim != 2 or points.shape[1] != width:
         raise VectorError(
             f"Queries of shape {points.shape} do not fit '{name}', which is {width} wide. "
@@ -97,8 +99,14 @@ def checked_queries(queries: Any, width: int, name: str) -> NDArray[np.float32]:
     return points
 
 
+def _are_words(query: Any) -> bool:
+    return isinstance(query, list | tuple) and len(query) > 0 and all(isinstance(word, str) for word in query)
+
+
 def check_seed(seed: object, *, name: str = "random_state") -> None:
-    """Raise if an integer is out of range for a random generator; other types are left to the generator."""
+    """Raise for text, fractions, and integers that no random generator takes; it checks other types itself."""
+    if isinstance(seed, str | bytes | float):
+        raise DensRayError(Argument(name, seed), f" is given; a whole number from 0 to {2**32 - 1:,} is needed.")
     if isinstance(seed, int) and not 0 <= seed < 2**32:
         raise DensRayError(Argument(name), f" is {seed}; a whole number from 0 to {2**32 - 1:,} is needed.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ from densray.errors import (
     Advice,
     Argument,
     CoverageError,
+    CoverageWarning,
     DensRayError,
     TaskError,
     VectorError,
@@ -37,7 +39,7 @@ from densray.errors import (
 if TYPE_CHECKING:
     from densray.space import WordSpace
 
-__all__ = ["AffineMap", "HasAxes", "check_leaves_something", "equalized", "erasing"]
+__all__ = ["AffineMap", "HasAxes", "check_leaves_something", "equalized", "erasing", "warn_of_missing_keep"]
 
 #: Entries of a removed direction below this share of its largest are rounding.
 _ROUNDING = 16 * float(np.finfo(np.float64).eps)
@@ -206,6 +208,9 @@ class AffineMap:
         _, sizes, rows = np.linalg.svd(self.right, full_matrices=False)
         return np.asarray(rows[sizes > sizes[0] * 1e-10])
 
+    def warn_of_other_space(self, space: WordSpace) -> None:
+        """Warn if the map comes from another space. A map alone does not know where it comes from."""
+
     def apply(self, X: Array, *, strength: float = 1.0) -> Array:
         """Return vectors without the concept, in the same coordinates and precision.
 
@@ -367,6 +372,19 @@ def check_leaves_something(erasure: AffineMap, strength: float) -> None:
         raise VectorError(
             f"removing {erasure.rank} of {erasure.width} axes leaves only zeros. Remove fewer axes, or use a strength "
             "below 1."
+        )
+
+
+def warn_of_missing_keep(missing: Sequence[str], name: str, *, stacklevel: int = 3) -> None:
+    """Warn of words to keep that are not in a space: they may be misspelt, and the words that were meant change."""
+    if missing:
+        subject = "1 word to keep is" if len(missing) == 1 else f"{len(missing):,} words to keep are"
+        warnings.warn(
+            CoverageWarning(
+                Argument("keep"),
+                f": {subject} not in '{name}': {name_some(missing)}. Check the spelling, or leave them out.",
+            ),
+            stacklevel=stacklevel,
         )
 
 

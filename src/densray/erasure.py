@@ -18,8 +18,15 @@ from densray._files import ArchiveKind, Contents
 from densray._leace import leace_of_moments
 from densray._threads import ignored_warnings
 from densray._vocabulary import unit_rows
-from densray.affine import AffineMap, HasAxes, check_leaves_something, equalized, erasing
-from densray.axes import SpaceRecord, inputs_of
+from densray.affine import (
+    AffineMap,
+    HasAxes,
+    check_leaves_something,
+    equalized,
+    erasing,
+    warn_of_missing_keep,
+)
+from densray.axes import KnownVectors, SpaceRecord, inputs_of
 from densray.datasets import load_space
 from densray.errors import (
     Advice,
@@ -93,6 +100,9 @@ Pairs: TypeAlias = Iterable[tuple[str, str]]
 #: How often rows are halved for the linear probe: more often if they are few, since the halves then matter more.
 _HALVINGS_OF_FEW, _HALVINGS_OF_MANY, _FEW_ROWS = 10, 5, 400
 
+#: What follows if vectors are those of another space.
+_OTHER_SPACE = "the erasure does not remove the concept there. Learn it on this space."
+
 _KIND = ArchiveKind("densray-erasure", 1, "erasure", "Fit an erasure and save it.")
 
 
@@ -155,6 +165,7 @@ class Erasure(AffineMap):
     _stored: Remains | None = field(default=None, repr=False)
     _space: SpaceRecord | None = field(default=None, repr=False)
     _encoder: EncoderRecord | None = field(default=None, repr=False)
+    _any_space: bool = field(default=False, repr=False)
 
     def __repr__(self) -> str:
         rows, (width, n_axes) = self.rows, self.left.shape
@@ -410,7 +421,7 @@ class Erasure(AffineMap):
         refuse_text(keep, "keep")
         kept_names, chosen = frozenset(keep), _checked_models(models)
         if rows is not None:
-            rows = rows.held_together(normalize=self.unit_length)
+            rows = _checked_set(rows, "rows").held_together(normalize=self.unit_length)
             trial = Trial(self, places_without(rows, kept_names))
             remains = self._measure_trials([LabelSet(rows)], [trial], strength, chosen, progress)
             remains = replace(remains, n_learned=self._count_learned(rows.take(trial.unseen)))
@@ -637,6 +648,7 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             _stored=read_remains(contents),
             _space=record,
             _encoder=None if any_space else EncoderRecord.from_dict(contents.value("encoder", dict, type(None))),
+            _any_space=any_space,
         )
 
     @property
@@ -686,7 +698,7 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             The file to write, or a folder for the shards of a table.
         keep : iterable of str
             Words of a space or file that stay unchanged. (If the map scales vectors to unit length, they are scaled,
-            too.) Words that are not there are ignored.
+            too.) Words that are not there give a warning.
         equalize : iterable of pairs of str
             Pairs of words to place at equal distance from every neutral word, even if they are in `keep`. LEACE, the
             default method, cannot do that; ``"mean-difference"`` can.
@@ -722,6 +734,16 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
         _refuse_others(given, (), target)
         return super().apply(target, strength=strength)
 
+    def warn_of_other_space(self, space: WordSpace) -> None:
+        """Warn if words have other vectors in this space than in the one that the erasure was learned on."""
+        known = self._known_vectors()
+        if known is not None and (self.rows is None or space is not self.rows.background):
+            known.compare_space(space)
+            known.warn_of_other_space(space.name, _OTHER_SPACE)
+
+    def _known_vectors(self) -> KnownVectors | None:
+        return None if self._any_space else KnownVectors.of(self.rows, self._space)
+
     def _rewrite_space(
         self,
         source: str | Path,
@@ -741,7 +763,13 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             words = tuple(dict.fromkeys(word for pair in equalize for word in pair))
             part = load_space(source, limit=limit, words=words)
             replaced = equalized(part.normalized(zeros="keep") if normalize else part, self, equalize)
-        change = erasing(self, keep=keep, replaced=replaced, strength=strength)
+        erase, known = erasing(self, keep=keep, replaced=replaced, strength=strength), self._known_vectors()
+
+        def change(words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+            if known is not None:
+                known.compare_block(words, vectors)
+            return erase(words, vectors)
+
         written = rewrite_space(
             source,
             output,
@@ -752,6 +780,9 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             progress=progress,
             **writing,
         )
+        warn_of_missing_keep(written.missing, str(source), stacklevel=4)
+        if known is not None:
+            known.warn_of_other_space(str(source), _OTHER_SPACE)
         return replace(written, unchanged=len(keep.difference(written.missing, replaced)))
 
     def _apply_to_table(
@@ -868,15 +899,20 @@ def _count_axes(
 
 def _checked_rows(rows: Any, name: str) -> tuple[Rows, ...]:
     """Return one or several sets of rows as a tuple; raise for anything else, such as an array."""
-    sets = (rows,) if isinstance(rows, Rows) else tuple(rows)
-    other = next((each for each in sets if not isinstance(each, Rows)), None)
-    if other is not None or (not sets and name == "rows"):
+    if not isinstance(rows, Sequence) or (not rows and name == "rows"):
+        return (_checked_set(rows, name),)
+    return tuple(_checked_set(each, name) for each in rows)
+
+
+def _checked_set(rows: Any, name: str) -> Rows:
+    """Return a set of rows; raise for anything else, such as an array."""
+    if not isinstance(rows, Rows):
         raise TaskError(
             Argument(name),
-            f" needs Rows, and a {type(rows if other is None else other).__name__} is given. Make them with "
+            f" needs Rows, and a {type(rows).__name__} is given. Make them with "
             "Rows.from_table(frame, 'column'), Rows.from_arrays(X, y) or lexicon.align(space).",
         )
-    return sets
+    return rows
 
 
 def _training_rows(rows: Rows, *, normalize: bool) -> Rows:
@@ -986,7 +1022,8 @@ def _warn_of_zeros(name: str, rows: Rows) -> None:
         f"{name}: {subject} of zeros, as for a blank text. Such rows count as points at the origin, and all get the "
         "same new vector."
     )
-    advice = Advice(" To leave them out, pass ", Argument("bad_rows", "skip"), ".")
+    python = " To leave them out, open the table with open_table(…, bad_rows='skip')."
+    advice = Advice(" To leave them out, pass ", Argument("bad_rows", "skip"), ".", python=python)
     warnings.warn(ZeroVectorWarning(message, advice), stacklevel=3)
 
 

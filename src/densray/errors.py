@@ -277,7 +277,7 @@ class ColumnsNotWrittenWarning(Message, UserWarning):
 
 
 class CoverageWarning(Message, UserWarning):
-    """Little of a word list is in the space."""
+    """Words of a list are not in the space."""
 
 
 class EncodingDetectedWarning(Message, UserWarning):
@@ -456,6 +456,8 @@ def suggest(given: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     names = list(known)
+    spellings = {name.lower(): name for name in names}
     near = get_close_matches(given, names, n=1, cutoff=0.6)
+    near = near or [spellings[name] for name in get_close_matches(given.lower(), spellings, n=1, cutoff=0.6)]
     hint = f"Did you mean '{near[0]}'? " if near else ""
     return f"{hint}Known: {', '.join(names)}."

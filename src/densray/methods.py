@@ -12,7 +12,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from densray.errors import DensRayError, suggest
+from densray.errors import Advice, TaskError, suggest
 
 __all__ = ["METHODS", "Method", "make_rotation", "name_method", "note_errors"]
 
@@ -164,14 +164,33 @@ _ALL = (
 METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method in _ALL})
 
 
+#: Removers that are not methods; `densray.removers` knows them.
+_REMOVERS = frozenset({"leace", "inlp", "hard", "double-hard", "covariance-difference"})
+
+
+def check_method(name: str) -> None:
+    """Raise unless there is a method of this name; a remover is named as one.
+
+    >>> check_method("leace")
+    Traceback (most recent call last):
+    densray.errors.TaskError: 'leace' removes a concept and finds no axis. Use Erasure.fit(rows, 'leace'). ...
+    """
+    if name in METHODS:
+        return
+    remover = str(name).lower()
+    if remover in _REMOVERS:
+        advice = Advice(python=f" Use Erasure.fit(rows, '{remover}').")
+        raise TaskError(f"'{name}' removes a concept and finds no axis.", advice, f" Known: {', '.join(METHODS)}.")
+    raise TaskError(f"method '{name}' is unknown. {suggest(name, METHODS)}")
+
+
 def make_rotation(name: str, n_components: int | None = 1) -> Rotation:
     """Return an unfitted rotation by the name of its method.
 
     >>> make_rotation("ridge")
     LinearRotation()
     """
-    if name not in METHODS:
-        raise DensRayError(f"method '{name}' is unknown. {suggest(name, METHODS)}")
+    check_method(name)
     return METHODS[name].make(n_components)
 
 

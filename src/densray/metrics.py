@@ -408,8 +408,8 @@ def percentile_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     return Interval(float(low), float(high))
 
 
-def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Return the interval of a mean by Student's t.
+def mean_interval(values: ArrayLike, level: float = 0.95, *, least: float = -np.inf, most: float = np.inf) -> Interval:
+    """Return the interval of a mean by Student's t, cut at the least and the most that the mean can be.
 
     >>> low, high = mean_interval([1.0, 2.0, 3.0])
     >>> round(low, 2), round(high, 2)
@@ -420,9 +420,9 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     sample = np.asarray(values, dtype=np.float64)
     mean = float(sample.mean())
     if sample.size < 2:
-        return Interval(-np.inf, np.inf)
+        return Interval(least, most)
     half = float(stdtrit(sample.size - 1, (1.0 + level) / 2.0) * sample.std(ddof=1) / np.sqrt(sample.size))
-    return Interval(mean - half, mean + half)
+    return Interval(max(mean - half, least), min(mean + half, most))
 
 
 def proportion_interval(share: float, size: int) -> Interval:

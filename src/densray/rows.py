@@ -18,7 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from densray._arrays import BLOCK_ROWS, float_rows, is_missing, label_array, own_rows, to_host
 from densray._vocabulary import spread_rows, unit_rows
-from densray.errors import Argument, LabelError, MissingCodeWarning, VectorError, name_some, one_line, shorten
+from densray.errors import (
+    Argument,
+    LabelError,
+    MissingCodeWarning,
+    VectorError,
+    check_flag,
+    name_some,
+    one_line,
+    shorten,
+)
 from densray.groups import (
     GroupProposal,
     WordForms,
@@ -176,7 +185,10 @@ class Rows:
         array = own_rows(float_rows(X), X)
         if array.ndim != 2 or not len(array) or not array.shape[1]:
             raise VectorError(f"X has shape {tuple(array.shape)}; a table with one vector per row is needed.")
+        check_flag(classes, "classes")
         labels, class_names = number_labels(y, classes=classes)
+        _check_finite(array, "X")
+        background = _checked_background(background, int(array.shape[1]))
         n = int(array.shape[0])
         texts = tuple(str(row) for row in range(n)) if names is None else tuple(str(name) for name in names)
         if names is not None and any(map(is_missing, names)):
@@ -498,6 +510,36 @@ def number_labels(labels: ArrayLike, *, classes: bool = False) -> tuple[NDArray[
     return numbers, tuple(names[place] for place in order)
 
 
+def _check_finite(X: Any, name: str) -> None:
+    """Raise for vectors with NaN or infinity, with their number and the first one."""
+    bad = [
+        start + row
+        for start in range(0, len(X), BLOCK_ROWS)
+        for row in np.flatnonzero(~np.isfinite(to_host(X[start : start + BLOCK_ROWS])).all(axis=1)).tolist()
+    ]
+    if bad:
+        raise VectorError(
+            f"{name} contains NaN or infinity in {len(bad):,} of {len(X):,} rows (first: row {bad[0]}). Leave them out."
+        )
+
+
+def _checked_background(background: Any, width: int) -> Any:
+    """Return the space or array that rows of this width come from; raise if its vectors do not fit."""
+    if background is None:
+        return None
+    is_space = hasattr(background, "vectors_at")
+    vectors = background if is_space else float_rows(background)
+    shape = (len(vectors), vectors.width) if is_space else tuple(vectors.shape)
+    if len(shape) != 2 or shape[1] != width or not shape[0]:
+        raise VectorError(
+            f"background has shape {shape}, and X has vectors of width {width}. Give the space or array that the rows "
+            "come from."
+        )
+    if not is_space:
+        _check_finite(vectors, "background")
+    return vectors
+
+
 def _plain(values: NDArray[Any]) -> NDArray[Any]:
     """Return labels as an array of numbers or text; raise if a label is missing or both kinds are mixed."""
     if values.ndim != 1:
@@ -509,10 +551,11 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
         )
     if values.dtype.kind == "c":
         raise LabelError("labels are complex numbers. Use one real label or score per row.")
+    items: list[Any]
     if values.dtype.kind == "S":
-        return np.array([value.decode("utf-8", "backslashreplace") for value in values.tolist()])
-    if values.dtype.kind == "U":
-        items: list[Any] = values.tolist()
+        items = [value.decode("utf-8", "backslashreplace") for value in values.tolist()]
+    elif values.dtype.kind == "U":
+        items = values.tolist()
     elif values.dtype.kind == "O":
         items = list(values)
     else:

@@ -23,7 +23,7 @@ from densray._vocabulary import (
     row_lengths,
     unit_rows,
 )
-from densray.affine import AffineMap, HasAxes, equalized, erasing
+from densray.affine import AffineMap, HasAxes, equalized, erasing, warn_of_missing_keep
 from densray.errors import Advice, Argument, SpaceError, VectorError, name_some, shorten
 
 if TYPE_CHECKING:
@@ -472,7 +472,8 @@ class WordSpace:
         n_axes : int
             Number of axes of a rotation to remove, beginning with the concept axis.
         keep : iterable of str
-            Words that should keep the concept. They stay unchanged. Words that are not in the space are ignored.
+            Words that should keep the concept. They stay unchanged. Words that are not in the space give a
+            warning.
         equalize : iterable of pairs
             Pairs to place at equal distance from every neutral word, even if their words are in `keep`.
         strength : float
@@ -495,7 +496,11 @@ class WordSpace:
                 f"The erasure '{removed.method}' was fitted on {removed.width} dimensions, '{self.name}' has "
                 f"{self.width}. Fit it on this space, or use the one it was fitted on."
             )
-        change = erasing(removed, keep=keep, replaced=equalized(self, removed, equalize), strength=strength)
+        keep = list(keep)
+        warn_of_missing_keep(self.absent(keep), self.name)
+        removed.warn_of_other_space(self)
+        kept = [self.words[row] for row in self.locate(keep).tolist() if row >= 0]  # as the space spells them
+        change = erasing(removed, keep=kept, replaced=equalized(self, removed, equalize), strength=strength)
         vectors = np.empty(self._vectors.shape, dtype=np.float32)
         start = 0
         for words, block in self.blocks():

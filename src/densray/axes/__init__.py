@@ -43,7 +43,7 @@ from densray.axes._people import expected_agreement
 from densray.axes._protocol import PAPER_METHODS, HeldOutTau, Protocol, TrainTest, fit_method
 from densray.axes._ratings import RatingAgreement, evaluate_ratings
 from densray.axes._several import ClassesDiagnosis, diagnose_classes
-from densray.axes._space_record import SpaceRecord
+from densray.axes._space_record import KnownVectors, SpaceRecord
 from densray.axes._spaces import SpaceComparison, compare_spaces
 from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, SizeScore, Stability, evaluate_stability
 from densray.axes._tables import SCORE_COLUMNS, write_scores
@@ -85,6 +85,7 @@ __all__ = [
     "HeldOutTau",
     "Induction",
     "InductionSurvey",
+    "KnownVectors",
     "LexiconInduction",
     "MeanScores",
     "MethodComparison",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +23,7 @@ from densray.axes._ends import end_difference
 from densray.axes._evidence import VocabularySpread
 from densray.axes._fitted_rows import FittedRows
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
-from densray.axes._space_record import SpaceRecord
+from densray.axes._space_record import KnownVectors, SpaceRecord
 from densray.axes._tables import score_table
 from densray.axes._uncertainty import Scores, Uncertainty
 from densray.axes._verdict import Verdict, judge
@@ -44,7 +43,7 @@ from densray.folds import draw_folds
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.persistence import read_rotation, read_tensors, rotation_parts, write_tensors
 from densray.progress import Progress
-from densray.report import Citation, show_number
+from densray.report import Citation
 from densray.rotations import Rotation, SeededRidge, make_rotation, name_method
 from densray.rows import Rows, order_classes
 from densray.space import WordSpace, as_space, is_space
@@ -63,8 +62,6 @@ if TYPE_CHECKING:
 
 #: Number of background rows used for the interval of the reliability.
 FREEDOM_ROWS = 2_000
-#: An axis belongs to another space if the median cosine of this many seeds with their vectors there is below this.
-_FEW_KNOWN, _OTHER_SPACE = 4, 0.5
 _KIND = ArchiveKind("densray-axis", 1, "axis", "Fit it again: densray fit SPACE LEXICON -o AXIS.safetensors")
 
 
@@ -130,6 +127,7 @@ class Axis:
     _seed_names: tuple[str, ...] | None = field(default=None, repr=False)
     _encoder: EncoderRecord | None = field(default=None, repr=False)
     _fitted_rows: FittedRows | None = field(default=None, repr=False)
+    _any_space: bool = field(default=False, repr=False)
     fitted_on: int | None = None
     sampled: Axis | None = field(default=None, repr=False)
 
@@ -434,6 +432,11 @@ class Axis:
             return Scores.joined(blocks, tuple(target.words))
         if hasattr(target, "texts"):
             return self._score_states(target, layer)
+        if isinstance(target, list | tuple | np.ndarray) and len(target) and isinstance(target[0], str):
+            raise TaskError(
+                f"words are given ({name_some(target, most=2)}); an axis scores vectors. Use "
+                "axis.score(space.subset(words))."
+            )
         if isinstance(target, str | Path) and not may_be_table(target):
             raise TaskError(
                 f"{target} is not the path of a table (parquet, Arrow, CSV, TSV or JSON lines). For a file of words "
@@ -443,23 +446,11 @@ class Axis:
         return score_table(self, open_table(target)) if of_table else self._score_vectors(target)
 
     def _warn_of_other_vectors(self, space: WordSpace) -> None:
-        """Warn if the seeds have other vectors in a space: the axis then belongs to another one."""
-        if self.rows is None or not isinstance(self.rows.background, WordSpace):
-            return
-        places = space.locate(self.rows.names)
-        known = np.flatnonzero(places >= 0)
-        if known.size < _FEW_KNOWN:
-            return
-        here, there = space.vectors_at(places[known]), np.asarray(to_host(self.rows.X))[known]
-        cosines = (unit_rows(here.astype(np.float64)) * unit_rows(there.astype(np.float64))).sum(axis=1)
-        median = float(np.median(cosines))
-        if median < _OTHER_SPACE:
-            warnings.warn(
-                f"the seeds of the axis have other vectors in '{space.name}' than in '{self.rows.background.name}' "
-                f"(median cosine {show_number(median, 2)}), so the scores mean little. Fit the axis on this space.",
-                UserWarning,
-                stacklevel=3,
-            )
+        """Warn if words have other vectors in a space: the axis then belongs to another one."""
+        known = None if self._any_space else KnownVectors.of(self.rows, self._space)
+        if known is not None:
+            known.compare_space(space)
+            known.warn_of_other_space(space.name, "the scores mean little. Fit the axis on this space.")
 
     def _score_vectors(self, vectors: Any) -> Scores:
         return self._score_prepared(self._prepared(vectors))
@@ -578,6 +569,7 @@ class Axis:
             else tuple(contents.listed("seeds", str)),
             _encoder=None if any_space else EncoderRecord.from_dict(contents.value("encoder", dict, type(None))),
             _fitted_rows=FittedRows.from_contents(contents, normalize=contents.value("normalize", bool)),
+            _any_space=any_space,
         )
         if isinstance(space, str | Path):
             space = None if any_space or record is None else record.open_part(space)
@@ -690,7 +682,9 @@ def check_rows(rows: Rows) -> Rows:
         named = name_some(rows.names[row] for row in zero.tolist())
         problem = f"the vectors of {named} are zero: they have no direction. Leave those rows out"
         if rows.table:
-            raise RowError(f"{rows.table}: {problem}, or pass ", Argument("bad_rows", "skip"), ".")
+            python = ", or open the table with open_table(…, bad_rows='skip')."
+            advice = Advice(", or pass ", Argument("bad_rows", "skip"), ".", python=python)
+            raise RowError(f"{rows.table}: {problem}", advice)
         raise VectorError(f"{problem}.")
     return rows
 

@@ -21,10 +21,11 @@ from densray.axes._protocol import (
     measure_tau,
     say_ceiling,
 )
-from densray.errors import Argument, TaskError, suggest
+from densray.errors import Argument, TaskError, refuse_text, suggest
 from densray.groups import GroupProposal
 from densray.journal import Journal
 from densray.lexicon import Groups, Lexicon
+from densray.methods import check_method
 from densray.metrics import (
     accuracy,
     auc,
@@ -238,9 +239,9 @@ class RepeatedInduction(Result):
 
 def check_methods(methods: Sequence[str]) -> tuple[str, ...]:
     """Return the methods, each once, if all are known."""
+    refuse_text(methods, "methods")
     for method in methods:
-        if method not in METHODS:
-            raise TaskError(f"method '{method}' is unknown. {suggest(method, METHODS)}")
+        check_method(method)
     if not methods:
         raise TaskError(f"no method was given. Known: {', '.join(METHODS)}.")
     return tuple(dict.fromkeys(methods))

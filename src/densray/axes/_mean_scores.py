@@ -35,12 +35,12 @@ from densray.axes._axis import Axis
 from densray.axes._citation import cite_axis
 from densray.axes._tables import check_table
 from densray.axes._verdict import show_grade
-from densray.errors import Argument, TaskError, name_some
+from densray.errors import Argument, TaskError, name_some, refuse_text
 from densray.groups import find_equal_rows, first_copies, join_groups, number_groups
 from densray.progress import Progress
 from densray.report import Citation, Column, Input, Provenance, Result, Table, show_count, show_number
 from densray.rows import warn_of_missing_codes, warn_of_similar_classes
-from densray.tables import VectorTable
+from densray.tables import VectorTable, open_table
 
 if TYPE_CHECKING:
     import polars
@@ -218,7 +218,7 @@ class MeanScores(Result):
 
 def mean_scores(
     axis: Axis,
-    table: VectorTable,
+    table: Any,
     by: Sequence[str],
     *,
     groups: str | None = None,
@@ -230,7 +230,8 @@ def mean_scores(
     ----------
     axis : Axis
         An axis with standard errors: one fitted on rows, or one saved with standard errors.
-    table : VectorTable
+    table : VectorTable, path or frame
+        See :func:`densray.tables.open_table`.
     by : sequence of str
         Columns whose values define the groups.
     groups : str, optional
@@ -241,6 +242,8 @@ def mean_scores(
     from scipy.sparse import csr_array
 
     began = Provenance.begin()
+    refuse_text(by, "by")
+    table = open_table(table)
     check_table(axis, table)
     uncertainty = axis.uncertainty
     if uncertainty is None:

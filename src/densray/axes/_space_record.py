@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._arrays import to_host
 from densray._files import Contents
 from densray._vocabulary import spread_rows, unit_rows
 from densray.datasets import load_space
 from densray.errors import Advice, Argument, PersistenceError, SpaceError
+from densray.report import show_number
 
 if TYPE_CHECKING:
+    from densray.rows import Rows
     from densray.space import WordSpace
 
 #: Number of words whose vectors are stored with an axis, and number of coordinates of each.
@@ -25,6 +29,8 @@ SAMPLED_WORDS, SAMPLED_COORDINATES = 1_024, 8
 SAMPLE_TOLERANCE = 2e-3
 #: Relative tolerance for the length of a vector.
 LENGTH_TOLERANCE = 1e-2
+#: Vectors belong to another space if the median cosine of this many words or more is below this.
+_FEW_KNOWN, _OTHER_SPACE = 4, 0.5
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,66 @@ class SpaceRecord:
             contents.array("space_sample", len(sample), min(width, SAMPLED_COORDINATES)),
             contents.array("space_lengths", len(sample)) if "space_lengths" in contents.arrays else None,
         )
+
+
+class KnownVectors:
+    """Words with their vectors in the space that an axis or erasure comes from, to notice another space.
+
+    The words are the labelled ones, or those of the record in its file, which has a few coordinates of each vector.
+
+    Parameters
+    ----------
+    name : str
+        Name of the space.
+    words : sequence of str
+    vectors : array of shape (len(words), k)
+        The first coordinates, or all, of their vectors at unit length.
+    """
+
+    def __init__(self, name: str, words: Sequence[str], vectors: NDArray[Any]) -> None:
+        self._name, self._words, self._vectors = name, words, vectors
+        self._places = {word: place for place, word in enumerate(words)}
+        self._cosines: list[NDArray[np.float64]] = []
+
+    @classmethod
+    def of(cls, rows: Rows | None, record: SpaceRecord | None) -> KnownVectors | None:
+        """Return the words of labelled rows, or else of a record; None if both are unknown."""
+        if rows is not None and hasattr(rows.background, "locate"):
+            return cls(rows.background.name, rows.names, unit_rows(np.asarray(to_host(rows.X), dtype=np.float64)))
+        return None if record is None else cls(record.name, record.sample, record.coordinates.astype(np.float64))
+
+    def compare_space(self, space: WordSpace) -> None:
+        """Compare the vectors of a whole space with the known ones."""
+        rows = space.locate(self._words)
+        known = np.flatnonzero(rows >= 0)
+        self._compare(known, space.vectors_at(rows[known]))
+
+    def compare_block(self, words: Sequence[str], vectors: NDArray[Any]) -> None:
+        """Compare a block of the vectors of a space with the known ones."""
+        shared = [(self._places[word], row) for row, word in enumerate(words) if word in self._places]
+        if shared:
+            places, rows = (list(column) for column in zip(*shared, strict=True))
+            self._compare(np.array(places), vectors[rows])
+
+    def warn_of_other_space(self, name: str, effect: str) -> None:
+        """Warn if the vectors compared are those of another space; `effect` says what follows, and what to do."""
+        cosines = np.concatenate(self._cosines) if self._cosines else np.empty(0)
+        if len(cosines) < _FEW_KNOWN or float(np.median(cosines)) >= _OTHER_SPACE:
+            return
+        warnings.warn(
+            f"{len(cosines):,} words have other vectors in '{name}' than in '{self._name}' "
+            f"(median cosine {show_number(float(np.median(cosines)), 2)}), so {effect}",
+            UserWarning,
+            stacklevel=4,
+        )
+
+    def _compare(self, places: NDArray[np.intp], vectors: NDArray[Any]) -> None:
+        there = self._vectors[places]
+        here = unit_rows(np.asarray(vectors, dtype=np.float64))[:, : there.shape[1]]
+        cosines = (unit_rows(here) * unit_rows(there)).sum(axis=1)
+        # sparse vectors may have no coordinate among the few of the record
+        empty = [np.linalg.norm(each, axis=1) < SAMPLE_TOLERANCE for each in (here, there)]
+        self._cosines.append(np.where(empty[0] & empty[1], 1.0, cosines))
 
 
 def _first_coordinates(vectors: Sequence[Any] | NDArray[Any]) -> NDArray[np.float32]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -376,6 +377,9 @@ class _Writing:
 
     def write(self, find: Callable[[], _Removal], name: str, answer: Answer) -> None:
         """Find the removal, measure what remains, write the space and the erasure, and answer."""
+        from densray.affine import warn_of_missing_keep
+        from densray.errors import CoverageWarning
+
         target = _checked_target(self.output, self.format, overwrite=self.overwrite)
         saved = self.save_erasure
         saved = None if saved is None else check_output(with_tensor_ending(saved), overwrite=self.overwrite)
@@ -389,18 +393,20 @@ class _Writing:
         warn_of(removal.erasure)
         note(f"Writing {target}", quiet=answer.quiet)
         with progress_bar(f"Writing {target.name}", quiet=answer.quiet) as progress:
-            written = removal.erasure.apply(
-                self.space,
-                output=target,
-                keep=kept,
-                equalize=removal.equalize,
-                strength=self.strength,
-                normalize=self.normalize,
-                limit=self.limit,
-                format=self.format,
-                overwrite=self.overwrite,
-                progress=progress,
-            )
+            with warnings.catch_warnings():  # lists of a concept are for any space; named below: --keep
+                warnings.simplefilter("ignore", CoverageWarning)
+                written = removal.erasure.apply(
+                    self.space,
+                    output=target,
+                    keep=kept,
+                    equalize=removal.equalize,
+                    strength=self.strength,
+                    normalize=self.normalize,
+                    limit=self.limit,
+                    format=self.format,
+                    overwrite=self.overwrite,
+                    progress=progress,
+                )
             if saved is not None:
                 removal.erasure.save(saved, overwrite=self.overwrite)
         erasure = removal.erasure
@@ -425,10 +431,8 @@ class _Writing:
             remains,
             answer,
         )
-        if missing and not answer.as_json and not answer.quiet:
-            from densray.errors import name_some
-
-            typer.echo(f"Words to keep that are not in the space: {name_some(missing)}")
+        if not answer.as_json:  # the JSON lists them
+            warn_of_missing_keep(missing, self.space)
 
 
 def _learn(

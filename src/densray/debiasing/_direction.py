@@ -82,7 +82,7 @@ def anchor_gap(space: WordSpace, words: Iterable[str], anchors: tuple[str, str])
     return AnchorGap(
         name="anchor gap",
         value=float(gaps.mean()),
-        interval=mean_interval(gaps),
+        interval=mean_interval(gaps, least=0.0, most=2.0),
         used=len(present),
         missing=missing,
         anchors=anchors,
@@ -132,7 +132,7 @@ def direct_bias(
         raise TaskError(Argument("strictness", strictness), " is given; a number above 0 is needed.")
     present, missing = find_words(space, words, what="words for direct bias")
     values = np.abs(unit_vectors(space, present) @ _axis(direction, space)) ** strictness
-    interval = mean_interval(values)
+    interval = mean_interval(values, least=0.0, most=1.0)
     return Measurement("direct bias", float(values.mean()), interval, used=len(present), missing=missing)
 
 
@@ -165,7 +165,7 @@ def indirect_bias(space: WordSpace, pairs: Iterable[tuple[str, str]], direction:
             f"none of {len(present)} pairs has a similarity of at least 0.05. Give pairs of related words."
         )
     shares = (similarity[usable] - rest[usable]) / similarity[usable]
-    interval = mean_interval(np.abs(shares))
+    interval = mean_interval(np.abs(shares), least=0.0)
     return Measurement("indirect bias", float(np.abs(shares).mean()), interval, used=int(usable.sum()), missing=missing)
 
 

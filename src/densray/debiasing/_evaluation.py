@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._threads import run_in_thread
+from densray.affine import warn_of_missing_keep
 from densray.debiasing._associations import (
     Association,
     PairChoice,
@@ -420,6 +421,7 @@ def evaluate_removal(
     reference = Reference.of(unit, concept, n_biased=n_biased)
     rows = concept.lexicon.align(unit, any_case=False, minimum=2, order="lexicon")
     erasures, remarks = _fit_erasures(rows, concept, removers, random_state)
+    warn_of_missing_keep(unit.absent(always), space.name)
     run = (journal or Journal()).run("removal", unit, concept, always, strength, n_biased, random_state)
     total = 1 + len(erasures)
     parts = [part_of(progress, 100 * place, 100 * (place + 1), 100 * total) for place in range(total)]
@@ -428,7 +430,7 @@ def evaluate_removal(
     remains: dict[str, Remains] = {}
     for number, erasure in enumerate(erasures, start=1):
         kept, equalize = concept.exceptions(erasure.method)
-        kept = (*kept, *always)
+        kept = tuple(word for word in (*kept, *always) if word in unit)  # lists of a concept are for any space
         spaces.append(erasure.apply(unit, keep=kept, equalize=equalize, strength=strength))
         measured.append(_measure_part(run, erasure.method, spaces[-1], concept, reference, parts[number], random_state))
         left = partial(erasure.remains, keep=kept, strength=strength)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, ClassVar
 
+from densray.affine import warn_of_missing_keep
 from densray.axes import axis_ends, check_rows, find_rows
 from densray.datasets import SimilaritySet
 from densray.debiasing._direction import AnchorGap, anchor_gap, direct_bias, pair_direction
 from densray.debiasing._measurement import Measurement, require_words
 from densray.debiasing._quality import similarity
 from densray.erasure import Erasure
-from densray.errors import Argument, CoverageError, TaskError
+from densray.errors import Argument, CoverageError, TaskError, refuse_text
 from densray.lexicon import Lexicon
 from densray.report import Column, Input, Provenance, Result, Table
 from densray.space import WordSpace, as_space
@@ -124,7 +125,10 @@ def preview_removal(
     spaces = [
         space.subset([*anchors, *neutral_words, *chain(*usable_pairs), *rated], missing="drop").normalized(zeros="keep")
     ]
-    spaces.append(erasure.apply(spaces[0], keep=keep))
+    refuse_text(keep, "keep")
+    keep = tuple(keep)
+    warn_of_missing_keep(space.absent(keep), space.name)
+    spaces.append(erasure.apply(spaces[0], keep=[word for word in keep if word in spaces[0]]))
     before, after = (anchor_gap(each, neutral_words, anchors) for each in spaces)
     direction = pair_direction(spaces[0], usable_pairs)
     direct = [direct_bias(each, neutral_words, direction) for each in spaces]

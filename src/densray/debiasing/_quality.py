@@ -111,9 +111,8 @@ def neighbor_overlap(
         rows = original.locate(present)
     lists = [_neighbors(each, rows, k) for each in (space, original)]
     shares = np.array([len(set(now) & set(then)) / len(then) for now, then in zip(*lists, strict=True)])
-    return Measurement(
-        "neighbour overlap", float(shares.mean()), mean_interval(shares), used=rows.size, missing=missing
-    )
+    interval = mean_interval(shares, least=0.0, most=1.0)
+    return Measurement("neighbour overlap", float(shares.mean()), interval, used=rows.size, missing=missing)
 
 
 def _neighbors(space: WordSpace, rows: NDArray[np.int64], k: int) -> list[list[int]]:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from densray._version import __version__, library_versions
+from densray._vocabulary import check_seed
 from densray.errors import one_line
 from densray.report._table import Column, Table, show_number
 
@@ -181,7 +182,8 @@ class Provenance:
 
     @classmethod
     def begin(cls, *, seed: int | None = None) -> Provenance:
-        """Start the clock of a computation."""
+        """Start the clock of a computation, and check its seed."""
+        check_seed(seed)
         return cls(seed=seed)
 
     def finish(

@@ -6,11 +6,11 @@ from typing import Self
 
 from sklearn.utils.metaestimators import available_if
 
-from densray._arrays import Array, float64_like, is_dask, is_foreign
-from densray.errors import DensRayError, NotAdditiveError, RotationNotFittedError
+from densray._arrays import Array, float64_like, is_dask, is_foreign, label_array, without_gradient
+from densray.errors import DensRayError, LabelError, NotAdditiveError, RotationNotFittedError
 from densray.moments import LabelMoments, MomentParts, merge_moments, moments_of_labels
 from densray.rotations._base import Rotation
-from densray.rotations._labels import read_block_labels
+from densray.rotations._labels import is_text, read_block_labels
 from densray.rotations._rows import check_vectors, check_weights, checked_moments, drop_weightless, rounding_of
 from densray.rotations._training import check_training_rows, gather_moments
 from densray.rotations.blocks import fit_dask
@@ -75,15 +75,18 @@ class AdditiveRotation(Rotation):
                 "this rotation has no statistics to which rows could be added (a saved file contains only the axes). "
                 "Fit it again."
             )
+        X = without_gradient(X)
         X = check_vectors(self, X, reset=not hasattr(self, "moments_"), fewest=1, finite=False)
         weight = check_weights(sample_weight, X)
-        values = read_block_labels(y, X.shape[0])
+        values, text = read_block_labels(y, X.shape[0]), is_text(label_array(y))
         X, values, weight = drop_weightless(X, values, weight)
         values = float64_like(values, X) if is_foreign(X) or is_foreign(values) else values
         moments = checked_moments(X, lambda: moments_of_labels(X, values, weight, self.moment_parts))
         earlier = getattr(self, "moments_", None)
         if earlier is not None:
             moments = merge_moments(earlier, moments, self.moment_parts)
+        if text and moments.classes is None:
+            raise LabelError("y holds more than two text labels over all blocks. Use two classes, or numbers.")
         return self._refresh(moments, max(getattr(self, "_rounding", 0.0), rounding_of(X)))
 
     def merge(self, other: Self) -> Self:

@@ -26,7 +26,7 @@ from densray.affine import AffineMap, check_strength
 from densray.errors import Advice, Argument, DensRayError, RotationNotFittedError, VectorError
 from densray.metrics import kendall_tau_within
 from densray.rotations._columns import Columns
-from densray.rotations._labels import Labels, read_groups, read_labels
+from densray.rotations._labels import Labels, check_known_classes, read_groups, read_labels
 from densray.rotations._rows import at_precision, check_finite, check_kind, check_vectors
 from densray.rotations._training import check_training_rows
 from densray.rotations.blocks import map_dask, score_dask
@@ -101,7 +101,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         are transformers, so ``cv=3`` does not stratify. Give ``cv=StratifiedKFold(3)`` if rows are sorted by label.
 
         Zero is not between the classes, as it is for a classifier. To predict classes, calibrate first:
-        ``OneVsRestClassifier(CalibratedClassifierCV(DensRay(1)))``.
+        ``CalibratedClassifierCV(DensRay(1))``; for more than two, put ``OneVsRestClassifier`` around it.
         """
         return self.transform(X)[:, 0]
 
@@ -154,13 +154,15 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     def score(self, X: Array, y: Array, *, groups: Array | None = None) -> float:
         """Return Kendall's τ-b between the labels and the coordinate on axis 0.
 
-        With `groups`, one per row, only rows of the same group are compared, such as the halves of a pair. The result
-        then does not depend on differences between groups.
+        Text labels must be those of `fit`, whose order is known. With `groups`, one per row, only rows of the same
+        group are compared, such as the halves of a pair. The result then does not depend on differences between groups.
         """
         if is_dask(X):
             return score_dask(self, X, y, groups)
         X = self._check_fitted_rows(X)
         labels = read_labels(y, X.shape[0])
+        if labels.classes is not None:
+            check_known_classes(labels.classes, self.classes_)
         coordinate = product(X, move(self.components_[:1], X).T)[:, 0]
         return kendall_tau_within(to_host(labels.values), to_host(coordinate), read_groups(groups, X.shape[0]))
 

@@ -146,6 +146,8 @@ def read_block_labels(y: object, n_rows: int) -> Array:
         raise LabelError(f"{error} Pass one label or score per row.") from error
     _check_length(labels.shape[0], n_rows)
     numbers = _as_numbers(labels)
+    if is_text(labels):
+        _check_text(labels, numbers)
     if numbers is not None and numbers.size and not np.abs(numbers).max() < LARGEST_LABEL:
         raise LabelError(
             f"y holds a label of {np.abs(numbers).max():.1e}; numbers below {LARGEST_LABEL:.0e} are needed, which can "
@@ -154,11 +156,52 @@ def read_block_labels(y: object, n_rows: int) -> Array:
     return labels if numbers is None else numbers
 
 
+def is_text(labels: Array) -> bool:
+    """Return whether labels are text, also if it looks like numbers."""
+    kind = getattr(getattr(labels, "dtype", None), "kind", "")
+    return kind in ("U", "S") or (kind == "O" and any(isinstance(label, str) for label in labels.flat))
+
+
+def _check_text(labels: NDArray[Any], numbers: NDArray[np.float64] | None) -> None:
+    """Raise for text without a letter, and for several classes whose names look like numbers: they are no scores."""
+    empty = np.flatnonzero([not label for label in labels.tolist()])
+    if empty.size:
+        raise LabelError(f"row {empty[0]} of y has no label. Leave it out.")
+    if numbers is not None and len(np.unique(numbers)) > 2:
+        raise LabelError(
+            f"y has {len(np.unique(labels))} classes that are text ({name_some(np.unique(labels).tolist(), most=3)}); "
+            "two are needed. If they are scores, pass numbers: y.astype(float)."
+        )
+
+
+def check_known_classes(labels: NDArray[Any], fitted: NDArray[Any] | None) -> None:
+    """Raise if text labels to score have names that `fit` has not seen: their order, and so the sign, is unknown.
+
+    Parameters
+    ----------
+    labels : array
+        The labels, or the classes among them.
+    fitted : array of two classes, or None
+        The classes of the fit; None for scores.
+    """
+    if not is_text(labels):
+        return
+    known = [] if fitted is None or not is_text(fitted) else [str(name) for name in fitted.tolist()]
+    unknown = [name for name in dict.fromkeys(map(str, labels.tolist())) if name not in known]
+    if unknown:
+        fit_on = f"the labels {name_some(known)}" if known else "numbers"
+        raise LabelError(
+            f"y has the label{'s' * (len(unknown) > 1)} {name_some(unknown)}, and the axis was fitted to {fit_on}, so "
+            "it is not known which end is high. Pass the labels of the fit, or numbers."
+        )
+
+
 def read_signals(y: object, n_rows: int) -> list[tuple[NDArray[np.intp], Labels]]:
     """Return, for each column of a 2-D `y`, the rows with a label (not NaN or None) and their labels."""
     table = to_host(label_array(y))
-    with suppress(TypeError, ValueError):  # text stays text
-        table = table.astype(np.float64)
+    if not is_text(table):
+        with suppress(TypeError, ValueError):
+            table = table.astype(np.float64)
     table = table.reshape(len(table), -1)
     _check_length(table.shape[0], n_rows)
     signals = []

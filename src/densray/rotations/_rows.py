@@ -30,6 +30,7 @@ from densray._arrays import (
     take_rows,
     to_host,
     type_name,
+    without_gradient,
 )
 from densray.errors import (
     Argument,
@@ -88,7 +89,7 @@ def check_vectors(
             f"X is a {type(X).__name__}; rows are needed. Files and blocks of rows go to densray.scale.fit_blocks."
         )
     check_kind(X)
-    X = stacked_rows(X)
+    X = without_gradient(stacked_rows(X)) if reset else stacked_rows(X)
     fewest = fewest if reset else 1
     X = at_precision(X, getattr(estimator, "precision", None))
     if is_foreign(X) or isinstance(X, ConvertedRows):
@@ -225,7 +226,8 @@ def checked_moments(X: Array, gather: Callable[[], LabelMoments]) -> LabelMoment
         moments = gather()
         parts = [moments] if isinstance(moments, ScoreMoments) else moments.by_class.values()
         sums = [array for part in parts for array in vars(part).values() if hasattr(array, "shape")]
-        finite = np.isfinite(float(sum(namespace(array).sum(array) for array in sums)))  # one transfer from the device
+        total = sum(namespace(array).sum(without_gradient(array)) for array in sums)
+        finite = np.isfinite(float(total))  # one transfer from the device
     if not finite:
         check_finite(X)
         raise VectorError(f"sums over the rows of X overflow {type_name(X)}. Scale the vectors, e.g. to unit length.")
@@ -304,7 +306,7 @@ def check_weights(sample_weight: object, X: Array) -> Array | None:
     if sample_weight is None:
         return None
     check_unmasked(sample_weight, "sample_weight", VectorError)
-    xp = namespace(X)
+    xp, sample_weight = namespace(X), without_gradient(sample_weight)
     try:
         if xp.isdtype((weights := array_on(sample_weight, X)).dtype, "complex floating"):
             raise TypeError(f"{weights.dtype}")

@@ -19,7 +19,7 @@ from densray._arrays import Array, float64_like, is_dask, is_foreign
 from densray.errors import DensRayError, LabelError, NotAdditiveError, VectorError, load_extra
 from densray.metrics import kendall_tau_within
 from densray.moments import ClassMoments, LabelMoments, MomentParts, merge_moments, moments_of_labels, on_host
-from densray.rotations._labels import check_distinct, read_block_labels
+from densray.rotations._labels import check_distinct, check_known_classes, read_block_labels
 from densray.rotations._rows import (
     RowCount,
     check_vectors,
@@ -216,6 +216,8 @@ def score_dask(rotation: BaseEstimator, X: Any, y: Any, groups: Any = None) -> f
     X = as_rows(X)
     coordinates, labels = _dask().compute(map_dask(rotation, "transform", X)[:, 0], _column(y, X, "y"))
     values = read_block_labels(labels, len(coordinates))
+    if not is_foreign(values):
+        check_known_classes(values, getattr(rotation, "classes_", None))
     ranks = np.unique(values, return_inverse=True)[1]
     return kendall_tau_within(ranks.astype(np.float64), coordinates, None)
 

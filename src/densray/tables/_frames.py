@@ -23,7 +23,10 @@ Columns: TypeAlias = Callable[[NDArray[Any], NDArray[np.bool_]], Mapping[str, An
 def is_table(target: Any) -> bool:
     """Return whether an object is a table: a frame, a relation or a data set, but not an array or a series."""
     if library_of(target) in ("polars", "pandas", "datasets"):
-        return type(target).__name__ in ("DataFrame", "LazyFrame", "Dataset")
+        return type(target).__name__ in (
+            *("DataFrame", "LazyFrame", "Dataset"),
+            *("DatasetDict", "IterableDataset", "IterableDatasetDict"),  # refused by name
+        )
     streams = hasattr(target, "__arrow_c_stream__") or callable(getattr(target, "to_arrow", None))
     return isinstance(target, VectorTable) or streams
 

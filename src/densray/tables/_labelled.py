@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from densray._arrays import category
 from densray._vocabulary import unit_rows
-from densray.errors import Argument, LabelError, RowError
+from densray.errors import LabelError, RowError
 from densray.moments import Moments
 from densray.rows import (
     Rows,
@@ -23,7 +23,7 @@ from densray.rows import (
 )
 from densray.tables._arrow import arrow
 from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores, signs_of_no_label
-from densray.tables._vectors import check_columns, is_number, named_classes, ordered_values
+from densray.tables._vectors import check_columns, is_number, leave_out_advice, named_classes, ordered_values
 
 if TYPE_CHECKING:
     from densray.progress import Progress
@@ -110,9 +110,8 @@ class LabelledTable:
                 if zero.size:
                     raise RowError(
                         f"{self.table.name}, row {start + places[zero[0]] + 1:,}: the vector is zero and has no "
-                        "direction. Leave the row out, or pass ",
-                        Argument("bad_rows", "skip"),
-                        ".",
+                        "direction.",
+                        leave_out_advice(),
                     )
                 yield start + places, unit_rows(rows) if unit else rows
             start = stop

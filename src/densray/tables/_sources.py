@@ -296,6 +296,12 @@ def library_of(source: Any) -> str:
 
 def _to_arrow(source: Any) -> pa.Table:
     pa, library = arrow(), library_of(source)
+    kind = type(source).__name__
+    if library == "datasets" and kind in ("DatasetDict", "IterableDatasetDict"):
+        splits = list(source)
+        raise TableError(f"a {kind} is given, with the splits {name_some(splits)}. Give one: data['{splits[0]}'].")
+    if library == "datasets" and kind == "IterableDataset":
+        raise TableError("an IterableDataset is given, which can be read only once. Load it without streaming=True.")
     if library == "polars":
         return plain_arrow(source)
     if library == "pandas":

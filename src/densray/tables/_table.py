@@ -337,11 +337,14 @@ def open_table(source: Any, *, vectors: str | Sequence[str] | None = None, bad_r
     if bad_rows not in ("error", "skip"):
         raise TableError(Argument("bad_rows", bad_rows), " is given; 'error' or 'skip' is needed.")
     if isinstance(source, VectorTable):
-        return source
+        if vectors is None and bad_rows in ("error", source.bad_rows):
+            return source
+        columns = source.vector_columns if vectors is None else find_vectors(source.source, vectors)
+        return VectorTable(source.source, columns, bad_rows, needs_directions=source.needs_directions)
     origin = open_source(source)
-    columns = find_vectors(origin, vectors)
     if not len(origin):
         raise TableError(f"{origin.name} has no rows.")
+    columns = find_vectors(origin, vectors)
     return VectorTable(origin, columns, bad_rows)
 
 

@@ -470,12 +470,18 @@ def check_columns(schema: pa.Schema, names: Sequence[str], where: str) -> None:
             )
 
 
+def leave_out_advice() -> Advice:
+    """Return the advice about a row without a usable vector; in Python, `open_table` has the option."""
+    python = " Leave the row out, or open the table with open_table(…, bad_rows='skip')."
+    return Advice(" Leave the row out, or pass ", Argument("bad_rows", "skip"), ".", python=python)
+
+
 def bad_row_error(
     columns: VectorColumns, batch: pa.RecordBatch, row: int, number: int, width: int, where: str
 ) -> Exception:
     """Return the error for an unusable vector: missing, of another length, not finite, or zero."""
     at = f"{where}, row {number + 1:,}"
-    remedy = Advice(" Leave the row out, or pass ", Argument("bad_rows", "skip"), ".")
+    remedy = leave_out_advice()
     if columns.in_lists:
         cell = _storage_of(batch.column(columns.names[0]))[row].as_py()
         if cell is None:
