@@ -615,6 +615,15 @@ def test_a_figure_goes_into_a_report() -> None:
     assert "<source" not in to_html(Section("Axis", figures=[Figure(figure.svg, "Eigenvalues")]))
 
 
+def test_figures_below_each_other_have_one_width_and_a_phone_has_its_own() -> None:
+    charts = [CHARTS["ranked_words"](), CHARTS["score_histogram"]()]
+    drawn = [figures.figure(chart, "Words", width=640) for chart in charts]
+    widths = [re.search(r'width="([\d.]+)"', svg)[1] for each in drawn for svg in (each.svg, each.dark)]
+    assert set(widths) == {"640"}
+    assert len({re.search(r'width="([\d.]+)"', figures.figure(chart, "").svg)[1] for chart in charts}) == 2
+    assert [each.narrow for each in drawn] == [figures.figure(chart, "").narrow for chart in charts]
+
+
 def test_bad_rows_are_named() -> None:
     with pytest.raises(DataError, match="nothing to draw"):
         figures.ranked_words([])

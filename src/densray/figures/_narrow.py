@@ -11,7 +11,7 @@ from densray._files import atomic_write
 from densray.errors import load_extra
 from densray.figures._labels import text_width
 from densray.figures._letters import with_widths, written_width
-from densray.figures._style import on_dark, save, to_svg
+from densray.figures._style import altair, on_dark, save, to_svg
 from densray.report import Figure
 
 #: Width of a narrow chart in pixels: a phone shows it at about its own size, and letters stay readable.
@@ -34,10 +34,18 @@ _TRIALS = 4
 Spec = dict[str, Any]
 
 
-def figure(chart: Any, caption: str) -> Figure:
-    """Return a chart as a figure of a report: for a light and for a dark page, each with a layout for a phone."""
+def figure(chart: Any, caption: str, *, width: int | None = None) -> Figure:
+    """Return a chart as a figure of a report: for a light and for a dark page, each with a layout for a phone.
+
+    `width`: pixels from the first label to the right edge, so that charts below each other have the same two edges. For
+    a chart of one panel.
+    """
     dark = on_dark(chart, _DARK_PAPER)
-    return Figure(to_svg(chart), caption, narrow_svg(chart), to_svg(dark), narrow_svg(dark))
+    wide = [chart, dark]
+    if width is not None:
+        autosize = altair().AutoSizeParams(type="fit-x", contains="padding")
+        wide = [each.properties(width=width, autosize=autosize) for each in wide]
+    return Figure(to_svg(wide[0]), caption, narrow_svg(chart), to_svg(wide[1]), narrow_svg(dark))
 
 
 def narrow_svg(chart: Any) -> str:

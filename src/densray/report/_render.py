@@ -281,7 +281,7 @@ def _paragraphs(text: str) -> list[str]:
     parts: list[str] = []
     for line in text.splitlines():
         item = line.startswith("• ")
-        content = _CODE.sub(r"<code>\1</code>", escape(line[2:] if item else line))
+        content = _with_code(line[2:] if item else line)
         if item and parts and parts[-1].endswith("</ul>"):
             parts[-1] = f"{parts[-1].removesuffix('</ul>')}<li>{content}</li></ul>"
         else:
@@ -289,7 +289,13 @@ def _paragraphs(text: str) -> list[str]:
     return parts
 
 
-_CODE = re.compile(r"`(densray [^`]+)`")  # commands, as in Markdown; other backticks may be part of a word
+#: Commands and names with an underscore, as in Markdown; other backticks may be part of a word.
+_CODE = re.compile(r"`(densray [^`]+|[a-z]+(?:_[a-z]+)+)`")
+
+
+def _with_code(text: str) -> str:
+    """Return a text as HTML, with commands and names of columns as code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def _title_of(shown: Report | Section | Result | Table) -> str:
@@ -353,7 +359,7 @@ def _html_table(table: Table, level: int = 3) -> str:
         + "</tr>"
         for number, cells in enumerate(table.shown())
     )
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
+    notes = "".join(f'<p class="note">{_with_code(note)}</p>' for note in table.notes)
     heading = f"<h{level}>{escape(table.title)}</h{level}>\n" if table.title else ""
     label = escape(table.title or "table", quote=True)
     # a box that may scroll can be reached with the keyboard
