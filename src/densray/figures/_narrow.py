@@ -251,11 +251,21 @@ def _raise_labels(view: Spec, count: int) -> None:
     marks = max((_SERIES * each for each in offsets), default=_MARK)
     height = marks + 2 * _ABOVE
     share = 2 * _ABOVE / height
+    _interrupt_lines(view)
     for channel in _row_channels(view):
         if offsets:
             channel["scale"] = {**(channel.get("scale") or {}), "paddingInner": share, "paddingOuter": share / 2}
-        channel["axis"] |= {
+        channel.setdefault("axis", {}).update({
             "labelAlign": "left", "labelBaseline": "middle", "labelPadding": 0, "tickSize": 0, "ticks": False,
             "labelOffset": _HALF_LINE - height / 2, "labelLimit": NARROW - 3 * _FONT, "domain": False,
-        }  # fmt: skip
+        })  # fmt: skip
     view["height"] = height * count
+
+
+def _interrupt_lines(view: Spec) -> None:
+    """Draw lines through all rows as one line per row, which crosses no label above a row."""
+    field = _row_channels(view)[0]["field"]
+    for part in _parts(view):
+        if part.get("y2") == {"value": "height"} and part.get("y") == {"value": 0}:
+            part["y"] = {"field": field, "type": "nominal", "bandPosition": 0}
+            part["y2"] = {"field": field, "bandPosition": 1}
