@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from densray.axes import (
     find_rows,
     method_verdict,
     recommended_method,
+    trial_rows,
     try_method,
 )
 from densray.errors import LexiconError, TaskError
@@ -122,8 +125,21 @@ def test_methods_of_two_classes_learn_scores_split_at_their_median():
     lexicon = Lexicon(dict(zip(seeds.names, seeds.y.tolist(), strict=True)), neutral="keep")
     found = compare_methods(space, lexicon, methods=["ridge", "logistic"])
     assert [(trial.method, trial.split) for trial in found.trials] == [("ridge", False), ("logistic", True)]
-    assert "median" in found.rows()[1]["remark"]
+    assert {row["method"]: "median" in row["remark"] for row in found.rows()} == {"ridge": False, "logistic": True}
     assert found.trial("logistic").tau > 0.3
+
+
+def test_of_equal_methods_the_recommended_one_comes_first():
+    space, lexicon = planted_space(200, 8, strength=6.0)  # all order held-out words perfectly
+    found = compare_methods(space, lexicon, methods=["densray", "mean-difference", "ridge"])
+    assert {trial.auc for trial in found.trials} == {1.0}
+    assert [row["method"] for row in found.rows()] == ["ridge", "densray", "mean-difference"]
+    assert found.found[0].method == "ridge"
+    first, *others = found.trials
+    apart = [replace(first, auc=0.9), *others]
+    assert [row["method"] for row in trial_rows(apart)] == ["ridge", "mean-difference", "densray"]
+    hardly = [replace(first, tau=first.tau + 1e-5), others[0], replace(others[1], auc=0.9999)]  # 1.000 as shown
+    assert next(row["method"] for row in trial_rows(hardly)) == "ridge"
 
 
 def test_a_failing_method_gives_its_reason_and_the_others_continue(monkeypatch):
@@ -142,7 +158,7 @@ def test_a_failing_method_gives_its_reason_and_the_others_continue(monkeypatch):
         ["ridge", "logistic"], key=lambda name: -found.trial(name).tau
     )
     assert {row["first"] for row in found.angles} == {"ridge", "logistic"}
-    assert found.rows()[0]["remark"] == "no axis today"
+    assert found.rows()[-1] == {"method": "svm", "remark": "no axis today"}  # last
 
 
 def test_too_few_seeds_and_unknown_methods_are_named():

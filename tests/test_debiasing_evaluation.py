@@ -17,6 +17,7 @@ from densray.debiasing import (
     Concept,
     Probe,
     RemovalResult,
+    best_removed,
     cluster_test,
     evaluate_removal,
     load_concept,
@@ -32,7 +33,8 @@ from densray.errors import DensRayError, SpaceError, TaskError
 from densray.figures import interval_plot
 from densray.formats import write_space
 from densray.journal import Journal
-from densray.report import to_json
+from densray.remains import Remains
+from densray.report import to_html, to_json
 
 PAIRS = [("er", "sie"), *((f"m{i}", f"f{i}") for i in range(12))]
 JOBS = [f"beruf{i}" for i in range(40)]
@@ -117,7 +119,7 @@ def test_a_concept_of_any_language_is_measured_before_and_after(result: RemovalR
 def test_one_table_holds_every_measure_of_every_space(result: RemovalResult) -> None:
     overview, _, details = result.tables()[:3]
     assert [row["measure"] for row in overview.rows if row["kind"] == "kept"] == ["ratings", "neighbour overlap"]
-    assert overview.headings == ["measure", "original", "densray-unit", "hard", "if gone"]
+    assert overview.headings == ["measure", "if gone", "original", "densray-unit", "hard"]
     assert len(details.rows) == 3 * len(overview.rows)
     plain = result.to_dict()
     assert plain["spaces"][1]["removed"][0]["value"] == result.spaces[1].removed[0].value
@@ -248,12 +250,26 @@ def test_a_reversed_association_does_not_count_as_less(result: RemovalResult) ->
 
 def test_what_is_left_comes_first_and_what_is_long_is_folded(result: RemovalResult) -> None:
     lines = result.text().splitlines()
-    assert lines[0] == summarize_recovery(result)
+    assert " ".join(lines[:2]) == summarize_recovery(result)
+    assert lines[0].startswith("Covered up, not gone: after “")
+    assert result.grade == "weak"
+    assert f'<p class="verdict weak">{lines[0]}</p>' in to_html(result)
     assert [table.folded for table in result.tables()] == [False, True, True, True]
     assert [row["measure"] for row in result.overview().rows] == [row["name"] for row in _measures(result)]
     gone = {row["measure"]: row["if_gone"] for row in result.rows()}
     assert (gone["cluster accuracy"], gone["anchor gap"], gone["neighbour overlap"]) == (0.5, 0.0, None)
     assert all(row["meaning"] for row in result.rows())
+
+
+def test_a_reason_why_something_was_not_measured_is_a_note_below_the_table(result: RemovalResult) -> None:
+    best = best_removed(result).name
+    reason = "What remains was not measured: every class needs 3 rows."
+    found = replace(result, remains={**result.remains, best: Remains((), reason=reason)})
+    assert reason not in found.text()
+    assert found.tables()[0].notes[-1] == f"The labelled words, “{best}”. {reason}"
+    measured = replace(result, remains={best: Remains(())})
+    assert "The labelled words" in measured.text()
+    assert not any("labelled words, “" in note for note in measured.tables()[0].notes)
 
 
 def _measures(result: RemovalResult) -> list[dict[str, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,7 @@ from densray.debiasing import (
     typical_anchors,
 )
 from densray.errors import DensRayError, TaskError, UnknownWordError
+from densray.metrics import Interval
 from densray.report import Provenance
 
 ANCHORS = ("man", "woman")
@@ -191,16 +194,28 @@ def test_the_lists_of_a_known_concept_come_along(gender):
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "said"), [(0.98, "covered up, not gone"), (0.7, "some of the concept"), (0.52, "hardly any")]
+    ("accuracy", "said", "grade"),
+    [
+        (0.98, "Covered up, not gone: ", "weak"),
+        (0.7, "Some of the concept is still there: ", "weak"),
+        (0.57, "These tests find hardly any of the concept: ", "fair"),
+        (0.52, "These tests find hardly any of the concept: ", "good"),
+    ],
 )
-def test_the_sentence_says_what_the_best_test_recovers(accuracy, said):
+def test_the_headline_says_what_the_best_test_recovers(accuracy, said, grade):
     def space(name, value):
         tests = {"recovery (linear)": value - 0.1, "recovery (rbf)": value, "cluster accuracy": 0.5}
-        return MeasuredSpace(name, tuple(Measurement(test, found, used=5000) for test, found in tests.items()), ())
+        measured = (
+            Measurement(test, found, Interval(found - 0.04, found + 0.04), used=5000) for test, found in tests.items()
+        )
+        return MeasuredSpace(name, tuple(measured), ())
 
     spaces = (space("original", 1.0), space("ridge", accuracy))
     result = RemovalResult("own", ("he", "she"), spaces, provenance=Provenance.begin())
     line = summarize_recovery(result)
-    assert said in line
-    assert f"{accuracy:.0%} of the others (before: 100%; chance: 50%)" in line
+    assert line.startswith(f"{said}after “ridge”, a classifier ")
+    assert f"{accuracy:.0%} of unseen biased words (before: 100%; chance: 50%)" in line
+    assert ("still predicts" in line) == (accuracy > 0.6)
     assert "5,000 words" in line
+    assert result.grade == grade
+    assert replace(result, spaces=spaces[:1]).grade is None

@@ -436,9 +436,10 @@ class TestTheAxisPage:
 
     def test_several_words_in_any_case_have_errors_and_neighbours_and_missing_ones_are_named(self):
         page = open_page(words="Wonderful, NURSE, queenn")
-        rows = next(frame.value for frame in page.dataframe if "standard_error" in frame.value)
+        rows = page.table[0].value
         assert list(rows["word"]) == ["wonderful", "nurse"]
-        assert (rows["standard_error"] > 0).all()
+        assert (rows["±"] > 0).all()
+        assert "±: one standard error" in texts(page.caption)
         near = texts(page.markdown)
         assert "- **nurse**: " in near
         assert "nurses" in near.partition("- **nurse**: ")[2].partition("\n")[0]

@@ -123,7 +123,7 @@ class TestThePage:
         next(button for button in page.button if button.label.startswith("Test what is left")).click()
         page.run(timeout=300)
         assert not page.exception
-        assert "covered up, not gone" in texts(page.warning)
+        assert "Covered up, not gone" in texts(page.warning)
         assert "Not tested yet" not in texts(page.info), "the verdict replaces the notice"
         assert "for linear models" in texts(page.markdown)
 

@@ -285,7 +285,7 @@ def test_differences_reach_as_far_to_either_side() -> None:
 
 
 def test_an_interval_plot_reaches_over_its_intervals_and_marks_where_nothing_is_left() -> None:
-    rows = [{**row, "low": -0.2, "high": 1.3} for row in MEASURED]
+    rows = [{**row, "low": -0.186, "high": 1.21} for row in MEASURED]
     drawn = figures.interval_plot(rows).to_dict()
     domains = [part["x"]["scale"]["domain"] for part in parts(drawn) if "scale" in (part.get("x") or {})]
     assert domains
@@ -368,8 +368,39 @@ def test_a_chart_on_a_dark_page_has_other_colours_and_the_same_words() -> None:
 
 def test_a_line_that_is_the_same_in_all_rows_has_its_name() -> None:
     assert "chance" in texts(figures.to_svg(figures.interval_plot(MEASURED, gone="chance")))
+    (line,) = (part for part in parts(figures.interval_plot(MEASURED, gone="chance").to_dict())
+               if part.get("y2") == {"value": "height"})  # fmt: skip
+    assert line["y"] == {"value": 0}  # through the whole panel
+
+
+def test_the_line_of_chance_crosses_no_label_on_a_phone() -> None:
+    long = [{**row, "measure": f"{row['measure']} of all words that were left out"} for row in MEASURED]
+    for rows, is_whole in ((MEASURED, True), (long, False)):
+        spec = for_phone(figures.interval_plot(rows, gone="chance"))
+        assert any(part.get("y2") == {"value": "height"} for part in parts(spec)) == is_whole
+        assert "chance" in texts(narrow_svg(figures.interval_plot(rows, gone="chance")))
+
+
+def test_marks_that_differ_between_rows_have_their_name_in_the_legend() -> None:
     other = [{**row, "if_gone": 0.1 * number} for number, row in enumerate(MEASURED)]
-    assert "chance" not in texts(figures.to_svg(figures.interval_plot(other, gone="chance")))
+    named = figures.interval_plot(other, gone="if gone")
+    legends = [
+        part["color"]["scale"]["domain"] for part in parts(named.to_dict()) if "scale" in (part.get("color") or {})
+    ]
+    assert {domain[-1] for domain in legends} == {"if gone"}
+    assert texts(figures.to_svg(named)).count("if gone") == 1
+    assert "if gone" not in texts(figures.to_svg(figures.interval_plot(other)))
+    without = [{**row, "if_gone": None} for row in MEASURED]
+    assert "if gone" not in texts(figures.to_svg(figures.interval_plot(without, gone="if gone")))
+
+
+def test_the_axis_of_intervals_begins_at_the_tick_below_the_lowest() -> None:
+    rows = [{**row, "low": 0.186, "if_gone": 0.5} for row in MEASURED]
+    chart = figures.interval_plot(rows, least=0.4)
+    domains = [part["x"]["scale"]["domain"] for part in parts(chart.to_dict()) if "scale" in (part.get("x") or {})]
+    assert {tuple(domain) for domain in domains} == {(0.1, 1.0)}
+    assert {"0.1", "0.2", "1.0"} <= set(texts(figures.to_svg(chart)))
+    assert "0.15" not in texts(figures.to_svg(chart))
 
 
 def test_the_line_of_chance_has_its_name() -> None:
@@ -613,6 +644,15 @@ def test_a_figure_goes_into_a_report() -> None:
     css = resources.files("densray.report").joinpath("page.css").read_text("utf-8")
     assert {f"--paper: {ground};" in css for ground in grounds[1:]} == {True}
     assert "<source" not in to_html(Section("Axis", figures=[Figure(figure.svg, "Eigenvalues")]))
+
+
+def test_figures_below_each_other_have_one_width_and_a_phone_has_its_own() -> None:
+    charts = [CHARTS["ranked_words"](), CHARTS["score_histogram"]()]
+    drawn = [figures.figure(chart, "Words", width=640) for chart in charts]
+    widths = [re.search(r'width="([\d.]+)"', svg)[1] for each in drawn for svg in (each.svg, each.dark)]
+    assert set(widths) == {"640"}
+    assert len({re.search(r'width="([\d.]+)"', figures.figure(chart, "").svg)[1] for chart in charts}) == 2
+    assert [each.narrow for each in drawn] == [figures.figure(chart, "").narrow for chart in charts]
 
 
 def test_bad_rows_are_named() -> None:

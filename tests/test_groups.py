@@ -170,7 +170,7 @@ def test_results_say_that_groups_are_proposed_and_take_them() -> None:
     notes = [note for table in found.tables() for note in table.notes]
     assert found.proposal.line in notes
     assert '"n_rows"' in to_json(found)
-    assert "come in pairs" in induce(space, lexicon, normalize=False).text()
+    assert "come in pairs" in " ".join(induce(space, lexicon, normalize=False).tables()[-1].notes)
     compared = compare_methods(space, lexicon, methods=["ridge", "mean-difference"])
     assert compared.proposal.n_rows == len(seeds)
     taken = diagnose(space, lexicon, method="mean-difference", groups="proposed", **options)
@@ -232,7 +232,7 @@ def test_words_are_held_out_with_their_forms_by_default(googlenews: WordSpace) -
     found = diagnose(googlenews, lexicon, n_permutations=19)
     assert (found.n_groups, found.influence) == (6, "leave-group-out, closed form")
     assert rows.forms.line in found.tables()[0].notes
-    assert rows.forms.line in induce(googlenews, lexicon).text()
+    assert rows.forms.line in induce(googlenews, lexicon).tables()[-1].notes
     compared = compare_methods(googlenews, lexicon, methods=["mean-difference"])
     assert any(rows.forms.line in table.notes for table in compared.tables())
     assert evaluate_induction(googlenews, lexicon, methods=["mean-difference"]).n_groups is None  # as in the paper

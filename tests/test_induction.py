@@ -138,7 +138,20 @@ def test_even_odds_lie_where_the_probability_is_one_half_and_not_at_zero() -> No
     crossing = np.interp(0.5, induced.scores.probability[order], induced.scores.score[order])
     assert induced.even_odds == pytest.approx(crossing, abs=0.05)
     assert abs(induced.even_odds) > 0.5
-    assert f"even odds lie at {induced.even_odds:.3f}" in induced.text()
+    assert f"even odds lie at {induced.even_odds:.3f}" in induced.tables()[-1].notes[0]
+
+
+def test_the_verdict_stands_alone_and_remarks_are_notes_below_the_tables() -> None:
+    from densray.report import to_html, to_markdown
+
+    induced = induce(*planted_space(strength=2.0), normalize=False)
+    assert induced.text() == induced.verdict.sentence
+    assert not induced.tables()[0].notes
+    assert "Run `densray diagnose`" in induced.tables()[-1].notes[-1]
+    shown = to_markdown(induced)  # in the order of a terminal
+    assert shown.index("**Lowest**") < shown.index("even odds lie at") < shown.index("Run `densray diagnose`")
+    page = to_html(induced)
+    assert '<p class="note">Run <code>densray diagnose</code> for a list of suspect seeds.</p>' in page
 
 
 def test_seeds_are_marked_and_no_probability_is_rounded_to_certainty() -> None:
@@ -196,7 +209,7 @@ def test_words_unlike_the_seeds_have_no_probability() -> None:
     seeds = frame.filter(frame["label"].is_not_null())
     assert (seeds["like_seeds"] == 1.0).mean() > 0.85
     assert seeds.filter(seeds["label"] > 0)["probability"].median() > 0.85
-    assert "like_seeds" in found.text()
+    assert any("`like_seeds`" in note for note in found.tables()[-1].notes)
 
 
 def test_two_words_of_two_labels_are_rows_and_fewer_are_not() -> None:

@@ -223,6 +223,15 @@ def test_long_texts_in_the_first_column_make_blocks_with_named_numbers() -> None
     assert "data-heading" not in to_html(Table("Words", ["text", "score"], [{"text": "short", "score": 0.5}]))[-400:]
 
 
+def test_a_long_text_after_a_name_and_a_number_is_marked_to_go_below_them() -> None:
+    rows = [{"statistic": "seeds", "value": 40, "meaning": "words with a label, " * 3}]
+    page = to_html(Table("Numbers", ["statistic", "value", "meaning"], rows))
+    assert '<table class="explained">' in page
+    short = to_html(Table("Numbers", ["statistic", "value", "meaning"], [{**rows[0], "meaning": "words"}]))
+    more = to_html(Table("Numbers", ["statistic", "value", "p", "meaning"], rows))
+    assert 'class="explained"' not in short + more
+
+
 def test_a_narrow_terminal_repeats_every_key_column() -> None:
     rows = [{"party": "Liberal Democrats", "year": 2015, **{f"figure {n}": 0.5 for n in range(9)}}]
     columns = ["party", Column("year", grouped=False), *(f"figure {n}" for n in range(9))]

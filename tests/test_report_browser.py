@@ -132,6 +132,24 @@ def test_a_phone_shows_documents_as_blocks_and_table_headings_within_the_window(
     visitor.context.close()
 
 
+def test_a_phone_shows_the_meaning_of_a_number_below_it(chrome: Any, tmp_path: Path) -> None:
+    page = tmp_path / "numbers.html"
+    rows = [
+        {"statistic": "held-out AUC", "value": "0.990 [0.985, 0.993]", "meaning": "an unseen word scores above " * 3}
+    ]
+    write_html(Report("T", [Section("", tables=[Table("Numbers", ["statistic", "value", "meaning"], rows)])]), page)
+    visitor = Visitor(chrome, page.as_uri(), width=390, height=900)
+    visitor.page.goto(page.as_uri())
+    cells = visitor.page.locator("tbody td")
+    name, number, meaning = (cells.nth(at).bounding_box() for at in range(3))
+    assert name["y"] == number["y"]
+    assert meaning["y"] >= number["y"] + number["height"]
+    assert meaning["width"] > 300
+    visitor.page.set_viewport_size({"width": 1024, "height": 900})
+    assert cells.nth(2).bounding_box()["x"] > cells.nth(1).bounding_box()["x"]
+    visitor.context.close()
+
+
 @pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not in build/axe")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_in_a_report(chrome: Any, report: Path, scheme: str) -> None:

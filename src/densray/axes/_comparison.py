@@ -149,18 +149,24 @@ def _try_method(
 
 
 def found_trials(trials: Sequence[MethodTrial | FailedMethod]) -> tuple[MethodTrial, ...]:
-    """Return the trials that found an axis, the highest τ first."""
+    """Return the trials that found an axis, the highest τ first; of equal ones, the default method."""
     worked = (trial for trial in trials if isinstance(trial, MethodTrial))
-    return tuple(sorted(worked, key=lambda trial: -trial.tau))
+    usual = METHODS["auto"].stands_for
+    return tuple(sorted(worked, key=lambda trial: (-trial.tau, trial.method != usual)))
 
 
 def trial_rows(trials: Sequence[MethodTrial | FailedMethod]) -> list[dict[str, Any]]:
-    """Return one row per trial: AUC and τ with intervals, the lag of τ behind the best, seconds, remarks."""
-    best = found_trials(trials)[:1]
-    return [
+    """Return one row per trial: AUC and τ with intervals, the lag of τ behind the best, seconds, remarks.
+
+    The highest AUC comes first; if they are equal to three decimals, the recommended method. Methods that found no axis
+    come last.
+    """
+    best, recommended = found_trials(trials)[:1], recommended_method(trials)
+    rows = [
         _row(trial, best[0]) if isinstance(trial, MethodTrial) else {"method": trial.method, "remark": trial.problem}
         for trial in trials
     ]
+    return sorted(rows, key=lambda row: (-round(row.get("auc", -1.0), 3), row["method"] != recommended))
 
 
 def method_verdict(trials: Sequence[MethodTrial | FailedMethod]) -> str:
@@ -270,7 +276,7 @@ class MethodComparison(Result):
 
     @property
     def found(self) -> tuple[MethodTrial, ...]:
-        """The trials that found an axis, the highest τ first."""
+        """The trials that found an axis, the highest τ first; of equal ones, the default method."""
         return found_trials(self.trials)
 
     def text(self) -> str:
@@ -305,7 +311,7 @@ class MethodComparison(Result):
         ]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one row per method: AUC and τ with intervals, the lag of τ behind the best, seconds, remarks."""
+        """Return the rows of :func:`trial_rows`, one per method, the highest AUC first."""
         return trial_rows(self.trials)
 
     def tables(self) -> list[Table]:

@@ -201,31 +201,37 @@ class Induction(Result):
         return path
 
     def tables(self) -> list[Table]:
-        """Return the two ends of the lexicon."""
+        """Return the two ends of the lexicon, with notes on scores and probabilities below."""
         columns = [Column("word"), Column("score", decimals=3), Column("standard_error", "±", decimals=3)]
         columns += [Column("probability", decimals=3, open_ends=True), Column("label", "seed label", grouped=False)]
         columns_shown = [column for column in columns if column.key in self.highest[0]]
         low, high = (f": {name}" for name in self.label_names) if self.label_names else ("", "")
-        return [Table(f"Highest{high}", columns_shown, self.highest), Table(f"Lowest{low}", columns_shown, self.lowest)]
+        return [
+            Table(f"Highest{high}", columns_shown, self.highest),
+            Table(f"Lowest{low}", columns_shown, self.lowest, self._notes()),
+        ]
 
     def text(self) -> str:
-        """Return the verdict, with notes on probabilities and the neutral point."""
-        lines = [] if self.verdict is None else [self.verdict.sentence or self.verdict.line]
-        if self.verdict is not None and self.n_seeds is not None:
-            lines.append("Run diagnose for a list of suspect seeds.")
-        reason = self.explain_empty()
-        if reason and self.even_odds is not None:
-            lines.append(f"{reason} {show_share(self.scores.share_given)} of the vocabulary has one.")
-        elif reason:
-            lines.append(reason)
+        """Return the verdict, and a note on seeds in another case."""
+        verdict = "" if self.verdict is None else self.verdict.sentence or self.verdict.line
+        cased = "" if self.axis.rows is None else self.axis.rows.case_note
+        return "\n".join(filter(None, [verdict, cased]))
+
+    def _notes(self) -> list[str]:
+        """Return notes on the neutral point, on probabilities and on seeds that are held out together."""
+        notes = []
         if self.even_odds is not None:
-            lines.append(
-                f"Scores are coordinates on the axis. 0 is not neutral: even odds lie at {show_number(self.even_odds)}."
-            )
-        if self.axis.rows is not None and self.axis.rows.case_note:
-            lines.append(self.axis.rows.case_note)
-        lines += [each.line for each in (self.forms, self.proposal) if each is not None]
-        return "\n".join(lines)
+            even = show_number(self.even_odds)
+            notes.append(f"Scores are coordinates on the axis. 0 is not neutral: even odds lie at {even}.")
+        reason = self.explain_empty().replace("like_seeds", "`like_seeds`")
+        if reason and self.even_odds is not None:
+            notes.append(f"{reason} {show_share(self.scores.share_given)} of the vocabulary has one.")
+        elif reason:
+            notes.append(reason)
+        notes += [each.line for each in (self.forms, self.proposal) if each is not None]
+        if self.verdict is not None and self.n_seeds is not None:
+            notes.append("Run `densray diagnose` for a list of suspect seeds.")
+        return notes
 
 
 def check_ending(path: Path) -> None:

@@ -575,6 +575,9 @@ def _name_missing(missing: list[str], instead: dict[str, str]) -> str:
     return ", ".join(f"{word} (it has {instead[word]})" if word in instead else word for word in missing)
 
 
+_WIDTH_OF_CHARTS = 640  # pixels, in the report of induce
+
+
 def _figures_of_induction(induced: Induction) -> list[Figure]:
     from densray.figures import figure, ranked_words, score_histogram
 
@@ -582,8 +585,9 @@ def _figures_of_induction(induced: Induction) -> list[Figure]:
         figure(
             ranked_words(induced, n_words=len(induced.highest)),
             f"The words at both ends of the axis{_even_odds(induced)} Bars: two standard errors.",
+            width=_WIDTH_OF_CHARTS,
         ),
-        figure(score_histogram(induced), f"Distribution of scores{_even_odds(induced)}"),
+        figure(score_histogram(induced), f"Distribution of scores{_even_odds(induced)}", width=_WIDTH_OF_CHARTS),
     ]
 
 

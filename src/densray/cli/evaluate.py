@@ -512,9 +512,9 @@ def _figures(result: RemovalResult) -> list[reports.Figure]:
     first, second = result.anchors
     return [
         figure(
-            interval_plot(rows),
-            "Remaining traces of the concept, and preserved qualities, with 95% intervals. Grey lines, “if gone”: "
-            "the values if nothing of the concept were left.",
+            interval_plot(rows, gone="if gone"),
+            "Remaining traces of the concept, and preserved qualities, with 95% intervals. “If gone”: the values if "
+            "nothing of the concept were left.",
         ),
         figure(
             anchor_scatter(gaps, anchors=result.anchors),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, TypeAlias
@@ -242,7 +242,17 @@ class RemovalResult(Result):
         """Return how much of the concept remains after the best remover, and how well the rest is preserved."""
         if len(self.spaces) < 2:
             return ""
-        return "\n".join([summarize_recovery(self), *self._quality_line(), *self._remains_line()])
+        return "\n".join([*_recovery_lines(self), *self._quality_line(), *self._remains_line()])
+
+    @property
+    def grade(self) -> str | None:
+        """How well the best remover hides the concept: good, fair or weak; None without a remover."""
+        if len(self.spaces) < 2:
+            return None
+        found = _strongest_test(best_removed(self))
+        if found.value >= _SOME:
+            return "weak"
+        return "good" if found.interval is not None and found.interval.low <= 0.5 else "fair"
 
     def _quality_line(self) -> list[str]:
         before = self.spaces[0].kept[:1]
@@ -255,11 +265,20 @@ class RemovalResult(Result):
 
     def _remains_line(self) -> list[str]:
         best = best_removed(self).name
-        return [f"The labelled words, “{best}”: {self.remains[best].summary}"] if best in self.remains else []
+        left = self.remains.get(best)
+        return [] if left is None or left.reason else [f"The labelled words, “{best}”: {left.summary}"]
+
+    def _not_measured(self) -> list[str]:
+        """Return why nothing is known about the labelled words after the best remover, if so."""
+        best = best_removed(self).name if self.remains else ""
+        left = self.remains.get(best)
+        return [] if left is None or not left.reason else [f"The labelled words, “{best}”. {left.reason}"]
 
     def tables(self) -> list[Table]:
         """Return all spaces and measures and, folded, the meaning of the measures, their intervals and p-values."""
-        tables = [self.overview(), self.meanings(), self.details()]
+        overview = self.overview()
+        overview = replace(overview, notes=[*overview.notes, *self._not_measured()])
+        tables = [overview, self.meanings(), self.details()]
         return [*tables, self.unseen()] if self.remains else tables
 
     def unseen(self) -> Table:
@@ -302,9 +321,10 @@ class RemovalResult(Result):
         ]
 
     def overview(self) -> Table:
-        """Return measures as rows and spaces as columns."""
+        """Return measures as rows and spaces as columns, next to the value if the concept were gone."""
         first = self.spaces[0]
-        columns: list[Column | str] = ["measure", *(Column(space.name, decimals=3) for space in self.spaces)]
+        columns: list[Column | str] = ["measure", Column("if_gone", "if gone", decimals=2)]
+        columns += [Column(space.name, decimals=3) for space in self.spaces]
         notes = [
             "if gone: the value if nothing of the concept is left. For WEAT only the size matters: a negative value is "
             "a bias in the other direction.",
@@ -318,7 +338,7 @@ class RemovalResult(Result):
             ),
         ]
         title = f"Concept “{self.concept}”: before and after"
-        return Table(title, [*columns, Column("if_gone", "if gone", decimals=2)], self.rows(), notes, group="part")
+        return Table(title, columns, self.rows(), notes, group="part")
 
     def meanings(self) -> Table:
         """Return the meaning of each measure."""
@@ -519,23 +539,36 @@ def summarize_recovery(result: RemovalResult) -> str:
     It uses the best of three tests of Gonen & Goldberg (2019): a linear and an RBF classifier trained on a fifth
     of the most biased words, and two clusters.
     """
+    return " ".join(_recovery_lines(result))
+
+
+def _strongest_test(space: MeasuredSpace) -> Measurement:
+    """Return the test that recovers most of the old bias."""
+    return max((space[test] for test in _TESTS), key=lambda each: each.value)
+
+
+def _recovery_lines(result: RemovalResult) -> list[str]:
+    """Return the finding in one sentence, and a line on the test and on other removers."""
     original, erased = result.spaces[0], best_removed(result)
-    test = max(_TESTS, key=lambda name: erased[name].value)
-    value = erased[test].value
-    verdict = (
-        "the concept is covered up, not gone"
-        if value >= _PLAIN
-        else "some of the concept is still there"
-        if value >= _SOME
-        else "these tests find hardly any of the concept"
+    test = _strongest_test(erased)
+    finding = (
+        "Covered up, not gone"
+        if test.value >= _PLAIN
+        else "Some of the concept is still there"
+        if test.value >= _SOME
+        else "These tests find hardly any of the concept"
     )
-    words = f"the {erased[test].used:,} words that leaned most to either end"
-    how = (
-        f"two clusters of {words} still match the side of {show_share(value)} of them"
-        if test == _TESTS[-1]
-        else f"a classifier trained on a fifth of {words} still predicts the side of {show_share(value)} of the others"
+    is_clusters = test.name == _TESTS[-1]
+    still = "still " if test.value >= _SOME else ""
+    how = f"two clusters {still}match the old side" if is_clusters else f"a classifier {still}predicts the old side"
+    of = "biased words" if is_clusters else "unseen biased words"
+    before = show_share(original[test.name].value)
+    headline = (
+        f"{finding}: after “{erased.name}”, {how} of {show_share(test.value)} of {of} (before: {before}; chance: 50%)."
     )
+    words = f"the {test.used:,} words that leaned most to either end"
+    about = f"These are {words}." if is_clusters else f"It was trained on a fifth of {words}, and tested on the others."
     rest = [space for space in result.spaces[1:] if space is not erased]
-    shares = ", ".join(f"{show_share(max(each[test].value for test in _TESTS))} (“{each.name}”)" for each in rest)
-    others = f" With other removers, the best of these tests reaches {shares}." if rest else ""
-    return f"After “{erased.name}” {how} (before: {show_share(original[test].value)}; chance: 50%): {verdict}.{others}"
+    shares = ", ".join(f"{show_share(_strongest_test(each).value)} (“{each.name}”)" for each in rest)
+    others = f" With other removers, the best of three such tests reaches {shares}." if rest else ""
+    return [headline, about + others]

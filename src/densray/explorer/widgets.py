@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -292,12 +292,17 @@ def _is_sorted_as_text(column: Any) -> bool:
 
 
 def small_table(
-    rows: Sequence[Mapping[str, Any]], columns: Sequence[Column | str], *, bars: Sequence[str] = ()
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column | str],
+    *,
+    bars: Sequence[str] = (),
+    width: Literal["stretch", "content"] = "stretch",
 ) -> None:
     """Show a few records as a table that fits the width of the page: text wraps, and nothing scrolls sideways.
 
-    Columns are those of :func:`table`. Cells of the columns `bars` (their keys) have a bar under the number, which
-    begins at the lowest number of the column; all bars have the same scale.
+    Columns are those of :func:`table`. With the width "content", the table is as narrow as its cells. Cells of the
+    columns `bars` (their keys) have a bar under the number, which begins at the lowest number of the column; all bars
+    have the same scale.
     """
     import pandas
 
@@ -316,7 +321,7 @@ def small_table(
         lowest = finite.min()
         span = (finite.max() - lowest).max() or 1.0
         styled = styled.apply(lambda _: ((finite - lowest) / span).map(_bar), axis=None, subset=barred)
-    st.table(styled, border="horizontal", hide_index=True)
+    st.table(styled, border="horizontal", hide_index=True, width=width)
 
 
 def _bar(share: float) -> str:

@@ -11,7 +11,7 @@ from densray._files import atomic_write
 from densray.errors import load_extra
 from densray.figures._labels import text_width
 from densray.figures._letters import with_widths, written_width
-from densray.figures._style import on_dark, save, to_svg
+from densray.figures._style import altair, on_dark, save, to_svg
 from densray.report import Figure
 
 #: Width of a narrow chart in pixels: a phone shows it at about its own size, and letters stay readable.
@@ -34,10 +34,18 @@ _TRIALS = 4
 Spec = dict[str, Any]
 
 
-def figure(chart: Any, caption: str) -> Figure:
-    """Return a chart as a figure of a report: for a light and for a dark page, each with a layout for a phone."""
+def figure(chart: Any, caption: str, *, width: int | None = None) -> Figure:
+    """Return a chart as a figure of a report: for a light and for a dark page, each with a layout for a phone.
+
+    `width`: pixels from the first label to the right edge, so that charts below each other have the same two edges. For
+    a chart of one panel.
+    """
     dark = on_dark(chart, _DARK_PAPER)
-    return Figure(to_svg(chart), caption, narrow_svg(chart), to_svg(dark), narrow_svg(dark))
+    wide = [chart, dark]
+    if width is not None:
+        autosize = altair().AutoSizeParams(type="fit-x", contains="padding")
+        wide = [each.properties(width=width, autosize=autosize) for each in wide]
+    return Figure(to_svg(wide[0]), caption, narrow_svg(chart), to_svg(wide[1]), narrow_svg(dark))
 
 
 def narrow_svg(chart: Any) -> str:
@@ -243,11 +251,21 @@ def _raise_labels(view: Spec, count: int) -> None:
     marks = max((_SERIES * each for each in offsets), default=_MARK)
     height = marks + 2 * _ABOVE
     share = 2 * _ABOVE / height
+    _interrupt_lines(view)
     for channel in _row_channels(view):
         if offsets:
             channel["scale"] = {**(channel.get("scale") or {}), "paddingInner": share, "paddingOuter": share / 2}
-        channel["axis"] |= {
+        channel.setdefault("axis", {}).update({
             "labelAlign": "left", "labelBaseline": "middle", "labelPadding": 0, "tickSize": 0, "ticks": False,
             "labelOffset": _HALF_LINE - height / 2, "labelLimit": NARROW - 3 * _FONT, "domain": False,
-        }  # fmt: skip
+        })  # fmt: skip
     view["height"] = height * count
+
+
+def _interrupt_lines(view: Spec) -> None:
+    """Draw lines through all rows as one line per row, which crosses no label above a row."""
+    field = _row_channels(view)[0]["field"]
+    for part in _parts(view):
+        if part.get("y2") == {"value": "height"} and part.get("y") == {"value": 0}:
+            part["y"] = {"field": field, "type": "nominal", "bandPosition": 0}
+            part["y2"] = {"field": field, "bandPosition": 1}

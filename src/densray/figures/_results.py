@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
@@ -351,18 +352,18 @@ def interval_plot(
     ----------
     rows
         Mappings with the two names, ``value``, ``low`` and ``high`` (None if there is no interval), ``part`` (the name
-        of the panel) and ``if_gone``, the value if nothing were left: a grey mark, or one dashed line with its name if
-        all rows of a panel have the same.
+        of the panel) and ``if_gone``, the value if nothing were left: a grey mark, or one dashed line if all rows of a
+        panel have the same and ``gone`` is its name.
     down, by
         The key of the names on the vertical axis, and the key shown by colour and shape.
     x
         Title of the horizontal axis.
     least
-        Where the horizontal axis begins; further left if an interval does.
+        Where the horizontal axis begins; further left, at a multiple of 0.1, if an interval does.
     one_line
         Whether the numbers of a name share one line. For intervals that do not overlap.
     gone
-        Name of ``if_gone``, such as “chance”.
+        Name of ``if_gone``, such as “chance”: on the dashed line, or for grey marks in the legend.
     title
         Title above the chart.
     """
@@ -370,14 +371,22 @@ def interval_plot(
     keys = ("value", "low", "high")
     rows = [{**row, "method": row[by]} for row in checked_rows(rows, down, by, "part", *keys)]
     names = list(dict.fromkeys(row["method"] for row in rows))
-    looks = method_encoding({name: (*look, [1, 0]) for name, look in zip(names, cycle(_SIDE_BY_SIDE), strict=False)})
+    parts = {name: [row for row in rows if row["part"] == name] for name in dict.fromkeys(row["part"] for row in rows)}
+    lines = {name: _common_level(part) if gone else None for name, part in parts.items()}
+    has_marks = any(row["if_gone"] is not None for name in parts if lines[name] is None for row in parts[name])
+    series = {name: (*look, [1, 0]) for name, look in zip(names, cycle(_SIDE_BY_SIDE), strict=False)}
+    looks = method_encoding(series | ({gone: (GREY, _UPRIGHT, [1, 0])} if gone and has_marks else {}))
     beside = {} if one_line else {"yOffset": alt.YOffset("method:N", sort=names)}
-    ends = [row[key] for row in rows for key in keys if row[key] is not None]
+    ends = [row[key] for row in rows for key in (*keys, "if_gone") if row[key] is not None]
     tooltip = [f"{down}:N", f"{by}:N", *(alt.Tooltip(f"{key}:Q", format=CHART_NUMBER) for key in keys)]
-    across = {"scale": alt.Scale(domain=[min(least, *ends), max(1.0, *ends)], nice=False), "title": x or None}
+    across = {
+        "scale": alt.Scale(domain=[_down_to_tick(min(least, *ends), least), -_down_to_tick(-max(1.0, *ends), -1.0)],
+                           nice=False),
+        "axis": alt.Axis(tickMinStep=_TICK),
+        "title": x or None,
+    }  # fmt: skip
     panels = []
-    for name in dict.fromkeys(row["part"] for row in rows):
-        part = [row for row in rows if row["part"] == name]
+    for name, part in parts.items():
         axis = alt.Axis(ticks=False, domain=False, grid=True, labelLimit=240, minExtent=_NAMES)
         order = word_order([row[down] for row in part])
         if not one_line:
@@ -387,9 +396,8 @@ def interval_plot(
         middle = {"x": alt.X("value:Q", **across), "tooltip": tooltip, **looks, **beside}
         step = 24 if one_line else 12 * len(names) / (1 - _GAP)
         height = alt.Step(step, **({} if one_line else {"for": "position"}))
-        levels = {row["if_gone"] for row in part}
-        if gone and len(levels) == 1 and None not in levels:
-            marks = _named_line(base, down, levels.pop(), gone, **across)
+        if (level := lines[name]) is not None:
+            marks = _named_line(base, level, gone, **across)
             heading = alt.Title(name, offset=_ABOVE_LINE) if name else name
         else:
             some = base.transform_filter("isValid(datum.if_gone)")
@@ -412,14 +420,35 @@ _NAMES = 100  # pixels for the names of rows, at least, so that panels begin at 
 _ABOVE_LINE = 20  # pixels between a panel and its title, for the name of a line
 
 
-def _named_line(base: Any, down: str, place: float, name: str, **across: Any) -> list[Any]:
-    """Return a dashed vertical line with its name; between rows, where a phone has their labels, it is interrupted."""
+def _common_level(part: Sequence[Record]) -> float | None:
+    """Return the value if nothing were left, if all rows of a panel have the same one."""
+    levels = {row["if_gone"] for row in part}
+    return levels.pop() if len(levels) == 1 else None
+
+
+_TICK = 0.1  # between two ticks, at least
+_UPRIGHT = "M-0.15,-1H0.15V1H-0.15Z"  # a mark of the legend, as an SVG path
+
+
+def _down_to_tick(value: float, least: float) -> float:
+    """Return the tick below a value that is less than `least`; otherwise `least`.
+
+    >>> _down_to_tick(0.186, 0.4), _down_to_tick(0.4, 0.4), _down_to_tick(0.3, 0.4), _down_to_tick(-1.32, -1.0)
+    (0.1, 0.4, 0.3, -1.4)
+    """
+    return value if value >= least else round(math.floor(round(value / _TICK, 9)) * _TICK, 9)
+
+
+def _named_line(base: Any, place: float, name: str, **across: Any) -> list[Any]:
+    """Return a dashed vertical line through all rows of a panel, with its name above."""
     alt = altair()
-    x = {"x": alt.X("if_gone:Q", **across)}
+    x, one = (alt.X(field, **across) for field in ("if_gone:Q", "mean(if_gone):Q"))  # one line for all rows
     dashes = base.mark_rule(color=GREY, strokeDash=[4, 4], strokeWidth=1.5)
-    dashes = dashes.encode(y=alt.Y(f"{down}:N", bandPosition=0), y2=alt.Y2(f"{down}:N", bandPosition=1), **x)
     text = alt.Chart(values([{"if_gone": place}])).mark_text(dy=-8, fontSize=12, color=ink())
-    return [dashes, text.encode(y=alt.value(0), text=alt.value(name), **x)]
+    return [
+        dashes.encode(y=alt.value(0), y2=alt.value("height"), x=one),
+        text.encode(y=alt.value(0), text=alt.value(name), x=x),
+    ]
 
 
 def rating_scatter(

@@ -28,6 +28,8 @@ _LONGEST_WORD = 20
 _FEW_COLUMNS = 4
 #: A table with longer texts in its first column shows each row as a block on a phone.
 _LONG_TEXT = 40
+#: Number of columns of a table whose last column explains the other two.
+_NAME_NUMBER_TEXT = 3
 #: A table with more rows comes after the figures.
 _FEW_ROWS = 15
 _GRADES = {"good": "green", "fair": "cyan", "weak": "yellow", "unclear": "yellow", "none": "red"}
@@ -281,7 +283,7 @@ def _paragraphs(text: str) -> list[str]:
     parts: list[str] = []
     for line in text.splitlines():
         item = line.startswith("• ")
-        content = _CODE.sub(r"<code>\1</code>", escape(line[2:] if item else line))
+        content = _with_code(line[2:] if item else line)
         if item and parts and parts[-1].endswith("</ul>"):
             parts[-1] = f"{parts[-1].removesuffix('</ul>')}<li>{content}</li></ul>"
         else:
@@ -289,7 +291,13 @@ def _paragraphs(text: str) -> list[str]:
     return parts
 
 
-_CODE = re.compile(r"`(densray [^`]+)`")  # commands, as in Markdown; other backticks may be part of a word
+#: Commands and names with an underscore, as in Markdown; other backticks may be part of a word.
+_CODE = re.compile(r"`(densray [^`]+|[a-z]+(?:_[a-z]+)+)`")
+
+
+def _with_code(text: str) -> str:
+    """Return a text as HTML, with commands and names of columns as code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def _title_of(shown: Report | Section | Result | Table) -> str:
@@ -342,18 +350,19 @@ def _data_url(svg: str) -> str:
 def _html_table(table: Table, level: int = 3) -> str:
     """Return a table below its title, a heading of that level."""
     classes = [_html_class(table, column, numeric) for column, numeric in enumerate(table.numeric())]
-    kind = ' class="texts"' if _holds_texts(table) else ""
+    is_named = _holds_texts(table)
+    kind = ' class="texts"' if is_named else ' class="explained"' if _is_explained(table) else ""
     head = "".join(
         f'<th scope="col"{each}>{escape(heading)}</th>' for each, heading in zip(classes, table.headings, strict=True)
     )
     body = "\n".join(
         _html_group(table, number)
         + "<tr>"
-        + "".join(_html_cell(table, number, i, cell, classes[i], named=bool(kind)) for i, cell in enumerate(cells))
+        + "".join(_html_cell(table, number, i, cell, classes[i], named=is_named) for i, cell in enumerate(cells))
         + "</tr>"
         for number, cells in enumerate(table.shown())
     )
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in table.notes)
+    notes = "".join(f'<p class="note">{_with_code(note)}</p>' for note in table.notes)
     heading = f"<h{level}>{escape(table.title)}</h{level}>\n" if table.title else ""
     label = escape(table.title or "table", quote=True)
     # a box that may scroll can be reached with the keyboard
@@ -367,6 +376,12 @@ def _html_table(table: Table, level: int = 3) -> str:
 def _holds_texts(table: Table) -> bool:
     """Return whether the first column has long texts: on a phone, each row becomes a block."""
     return len(table.headings) > 1 and any(len(cells[0]) > _LONG_TEXT for cells in table.shown())
+
+
+def _is_explained(table: Table) -> bool:
+    """Return whether rows are a name, a number and a long text: on a phone, the text goes below the other two."""
+    shown = table.shown()
+    return len(table.headings) == _NAME_NUMBER_TEXT and any(len(cells[-1]) > _LONG_TEXT for cells in shown)
 
 
 def _html_class(table: Table, column: int, numeric: bool) -> str:

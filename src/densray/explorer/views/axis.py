@@ -47,6 +47,7 @@ from densray.explorer.widgets import (
     show_citation,
     show_code,
     show_step,
+    small_table,
     table,
     written,
 )
@@ -228,16 +229,15 @@ def _show_own_words(bench: Workbench, axis: ShownAxis, own: list[str], diagnosis
         Column("standard_error", "±", decimals=3),
         Column("probability", "P(high)", decimals=3, open_ends=True),
     ]
-    help = {
-        "rank": "1 is the highest score.",
-        "score": "The coordinate on the axis.",
-        "standard_error": "One standard error: how much the score would vary with other seeds.",
-        "probability": "The probability that a word with this score belongs to the high end. Empty for words unlike "
-        "the seeds.",
-    }
     kept = {key for row in rows for key, value in row.items() if value is not None}
     known = [each for each in columns if isinstance(each, str) or each.key in kept]
-    table(rows, known, help=help, height="content")
+    small_table(rows, known, width="content")
+    meanings = {
+        "rank": "Rank 1 is the highest score.",
+        "standard_error": "±: one standard error, by which the score would vary with other seeds.",
+        "probability": "P(high): the probability that a word with this score belongs to the high end.",
+    }
+    st.caption(" ".join(text for key, text in meanings.items() if key in kept))
     uncertainty = None if diagnosis is None else diagnosis.axis.uncertainty
     if uncertainty is not None and any(row["probability"] is None for row in rows):
         st.caption(uncertainty.explain_empty())

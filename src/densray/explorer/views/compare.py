@@ -118,7 +118,6 @@ def _show_methods(place: Any, tried: Mapping[str, MethodTrial | FailedMethod], m
     if not methods:
         return
     rows = trial_rows(list(tried.values()))
-    rows.sort(key=lambda row: -row.get("auc", -1.0))
     with place.container():
         waiting = [{"method": method} for method in methods if method not in tried]
         _show_figures([_in_short(row) for row in [*rows, *waiting]])
@@ -144,21 +143,23 @@ def _in_short(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _show_figures(rows: Sequence[dict[str, Any]]) -> None:
-    columns: list[Column | str] = [
-        "method",
-        Column("auc", "AUC", decimals=3),
-        Column("interval", "95% interval"),
-        Column("lag", "behind the best (τ)"),
-    ]
-    small_table(rows, columns)
+    columns: list[Column | str] = ["method", Column("auc", "AUC", decimals=3), Column("interval", "95% interval")]
+    if any(row.get("lag") for row in rows):
+        columns.append(Column("lag", "behind the best (τ)"))
+    small_table(rows, columns, width="content")
 
 
 def _explain_figures(rows: Sequence[dict[str, Any]]) -> None:
     """Explain the columns, and offer the remaining figures."""
+    behind = (
+        " Behind the best: the difference in Kendall's τ. It is beyond chance if its 95% interval lies above 0."
+        if any(row.get("behind", 0.0) > 0 for row in rows)
+        else ""
+    )
     st.caption(
-        "The highest AUC comes first. AUC: the share of pairs of a high and a low seed in "
-        "the correct order, scored by axes fitted without them; 0.5 is guessing. Behind the best: the difference in "
-        "Kendall's τ. It is beyond chance if its 95% interval lies above 0. All methods share the same ten folds."
+        "The highest AUC comes first; of equal ones, the recommended method. AUC: the share of pairs of a high and a "
+        f"low seed in the correct order, scored by axes fitted without them; 0.5 is guessing.{behind} All methods "
+        "share the same ten folds."
     )
     with st.expander("Held-out τ, intervals of the differences, and seconds"):
         columns: list[Column | str] = [
