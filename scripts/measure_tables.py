@@ -24,9 +24,9 @@ from densray.axes._stability import DEFAULT_SIZES, STABILITY_METHODS, evaluate_s
 from densray.datasets import load_analogies, load_weat
 from densray.debiasing import association_test
 from densray.erasure import Erasure
-from densray.paper import compare, comparison_table, published
+from densray.paper import agreement, compare, published
 from densray.paper._tables import analogy_tables, occupation_gaps, reproduce_analogies, table1, table3
-from densray.report import Column, Table, best_cells, to_markdown
+from densray.report import Column, Table, best_cells, show_number, to_markdown
 
 NUMBERS = Path(__file__).parents[1] / "docs" / "tables.json"
 SPACE = "googlenews-26k"
@@ -156,7 +156,7 @@ def tables() -> dict[str, str]:
     blocks = {table: analogy_tables(table, numbers[table]) for table in ("table5", "table6")}
     return {
         "table1": to_markdown(_table1(numbers["table1"])),
-        "table3": to_markdown(comparison_table("table3", numbers["table3"])),
+        "table3": _table3(numbers["table3"]),
         **{table: "\n".join(to_markdown(block) for block in found) for table, found in blocks.items()},
         "figure1": _figure1(numbers["figure1"]),
         "word-counts": _word_counts(numbers["word_counts"]),
@@ -170,16 +170,41 @@ def _table1(rows: list[Row]) -> Table:
     lines: dict[int, Row] = {}
     for row in rows:
         words = f"{row['n_training']:,} / {row['n_test']:,}"
-        line = lines.setdefault(row["line"], {"line": row["line"], "lexicon": row["train"], "words": words})
+        line = lines.setdefault(row["line"], {"lexicon": f"{row['train']} (line {row['line']})", "words": words})
         line[row["method"]] = row["ours"]
-        line[f"{row['method']} paper"] = row["paper"]
+        line[f"{row['method']}, paper"] = row["paper"]
     methods = [name.removesuffix("-unit") for name in METHODS]
-    columns: list[Column | str] = ["line", "lexicon", Column("words", "training / test words")]
-    for method in methods:
+    columns: list[Column | str] = ["lexicon", Column("words", "training / test words")]
+    for method in sorted(methods, key=lambda method: method != "ridge"):
         columns.append(Column(method, decimals=3))
         if method in PAPER_METHODS or method == "densray":
-            columns.append(Column(f"{method} paper", "paper", decimals=3))
+            columns.append(Column(f"{method}, paper", decimals=3))
     return Table("", columns, list(lines.values()), best=best_cells(list(lines.values()), methods))
+
+
+def _table3(rows: list[Row]) -> str:
+    lines: dict[str, dict[str, Row]] = {"original": {}, "complement": {}}
+    for row in rows:
+        line = lines[row["block"]].setdefault(row["word"], {"word": row["word"], "listed": row["listed"]})
+        line |= {f"{row['anchor']}, {source}": row[source] for source in ("ours", "paper")}
+    numbers = [f"{anchor}, {source}" for anchor in ("man", "woman") for source in ("ours", "paper")]
+    columns = ["word", "listed", *(Column(name, decimals=2) for name in numbers)]
+    parts = [to_markdown(Table(f"Table 3, {block}", columns, list(lines[block].values()))) for block in lines]
+    totals = agreement(rows, decimals=2)
+    return "\n".join(
+        [
+            f"{totals['equal']} of {totals['compared']} cosines agree with the paper to two decimals; the largest "
+            f"difference is {show_number(totals['largest_difference'], 3)}.",
+            "",
+            "<details>",
+            "<summary>Table 3: cosines of occupations with <em>man</em> and <em>woman</em></summary>",
+            "",
+            "*Listed* says whether the word is among the five most biased words of each gender here, as in the paper.",
+            "",
+            *parts,
+            "</details>",
+        ]
+    )
 
 
 def _figure1(rows: list[Row]) -> str:

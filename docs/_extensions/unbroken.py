@@ -30,12 +30,23 @@ def unbroken(text: str) -> str:
 
 
 def break_between_parts(code: nodes.literal) -> None:
-    """Let a name break after `_`, `::` and `/`."""
-    first, *others = _PART.split(code.astext())
+    """Let the name of a test break after `_`, `::` and `/`, and mark the name without its file."""
+    file, sign, name = code.astext().partition("::")
     code.clear()
-    code += nodes.Text(first)
+    code += broken(file + sign)
+    code += [
+        nodes.raw("", "<wbr>", format="html"),
+        nodes.inline("", "", *broken(name), classes=["test"]),
+    ]
+
+
+def broken(name: str) -> list[nodes.Node]:
+    """Return a name with a place to break after each of its parts."""
+    first, *others = _PART.split(name)
+    found: list[nodes.Node] = [nodes.Text(first)]
     for part in others:
-        code += [nodes.raw("", "<wbr>", format="html"), nodes.Text(part)]
+        found += [nodes.raw("", "<wbr>", format="html"), nodes.Text(part)]
+    return found
 
 
 def list_tests(cell: nodes.entry) -> None:

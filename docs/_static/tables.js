@@ -35,7 +35,8 @@ for (const table of document.querySelectorAll(".bd-article table.table:not(.auto
   for (const row of [table.tHead?.rows[0], ...rows]) row?.cells[place]?.classList.add("row-name")
   for (const row of rows) [...row.cells].slice(0, numbers).forEach(cell => cell.classList.add("names-row"))
   const longest = Math.max(...rows.flatMap(row => [...row.cells].slice(numbers).map(cell => cell.textContent.trim().length)))
-  table.classList.toggle("brief", longest < 9 && head.length - numbers > 2)
+  const count = head.length - numbers
+  table.classList.toggle("brief", longest < 9 && count > 2 && count !== 4) // three columns would leave one alone
   const box = table.parentElement
   let width = -1
   new ResizeObserver(() => { // also when the table is unfolded
