@@ -25,25 +25,38 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "tests"))  # the driver the end-to-end tests use
 
-#: The name of each picture of the explorer, the view it shows, its height, and its height on a phone.
+_CHART = '[data-testid="stVegaLiteChart"]'
+_BELOW_A_MAP = 'p:has-text("scaled to unit length")'
+_BESIDE = '[data-testid="stHorizontalBlock"]'
+#: The name of each picture of the explorer, the view it shows, and a selector of the element that it ends below.
 VIEWS = {
-    "axis": ("?words=nurse,wonderful", 1160, 1690),
-    "vocabulary": ("map?shown=frequent&mark=nurse+engineer&color=us-occupation-shares", 1275, 1030),
-    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", 1195, 1190),
-    "compare": ("compare?source=lexicon&lexicon=gender", 1580, 1480),
-    "remove": ("remove?source=lexicon&lexicon=gender", 1830, 2190),
-    "analogies": ("analogies", 1290, 1230),
-    "layers": ("layers?layer_methods=ridge,mean-difference", 1238, 1060),
+    "axis": ("?words=nurse,wonderful", _CHART),
+    "vocabulary": ("map?shown=frequent&mark=nurse+engineer&color=us-occupation-shares", _BELOW_A_MAP),
+    "map": ("map?shown=occupations&mark=nurse+engineer&color=us-occupation-shares", _BELOW_A_MAP),
+    "compare": ("compare?source=lexicon&lexicon=gender", f'{_BESIDE}:has-text("Angle between the axes")'),
+    "remove": ("remove?source=lexicon&lexicon=gender", f'{_BESIDE}:has-text("erased space")'),
+    "analogies": ("analogies", 'p:has-text("Each bar shows the difference")'),
+    "layers": ("layers?layer_methods=ridge,mean-difference", 'p:has-text("p compares the best layer")'),
 }
 #: The same for a table of documents.
 TABLE_VIEWS = {
-    "documents-map": ("?label=source&find=copyright", 1155, 1180),
-    "documents-remove": ("remove?label=source", 1685, 2030),
+    "documents-map": ("?label=source&find=copyright", _BELOW_A_MAP),
+    "documents-remove": ("remove?label=source", 'p:has-text("Each map has the two directions")'),
 }
-#: Widths of the windows, and their pixels per pixel of a page. The documentation shows the wide pictures about 720
-#: pixels wide; letters of a wider window would be too small there.
-WIDE, WIDE_SCALE = 1000, 1.4
+#: The views whose wide picture shows the sidebar. The documentation shows pictures about 720 pixels wide: the others
+#: are without the sidebar, so that their letters are as large as those of the page.
+WITH_SIDEBAR = ("axis", "documents-map")
+#: Widths of the windows, and their pixels per pixel of a page.
+WIDE, SIDEBAR_SCALE, WIDE_SCALE = 1000, 1.4, 2.0
 PHONE, PHONE_SCALE = 390, 2.0
+#: The windows are so high that no page scrolls; pixels of a page that a picture has below its last element.
+_HIGH, _BELOW = 3400, 12
+_SIDEBAR = '[data-testid="stSidebar"]'
+#: Hide every control and line of text in the sidebar that the lower edge of a picture would cut.
+_HIDE_CUT = """([sidebar, bottom]) => document.querySelectorAll(`${sidebar} *`).forEach(each => {
+    const {top, bottom: end, height} = each.getBoundingClientRect()
+    if (top < bottom && end > bottom && height < 120) each.style.visibility = 'hidden'
+})"""
 #: The views of the animation, and a caption for each of the first charts. It shows these together, on a phone one after
 #: another. These are results alone, without the controls around them.
 SCENES = (
@@ -65,27 +78,39 @@ _CHARTS = '.word-map, [data-testid="stVegaLiteChart"]'
 _BLOCK = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def take_explorer(*opened: str, views: dict[str, tuple[str, int, int]] = VIEWS) -> None:
+def take_explorer(*opened: str, views: dict[str, tuple[str, str]] = VIEWS) -> None:
     """Take a picture of every page of the explorer, in a wide window and on a phone."""
     from PIL import Image
 
     from browser import Visitor, browser, explorer
 
     with explorer(*opened) as address, browser() as chrome:
-        for name, (view, height, phone_height) in views.items():
+        for name, (view, last) in views.items():
+            wide_scale = SIDEBAR_SCALE if name in WITH_SIDEBAR else WIDE_SCALE
             for scheme, suffix in SCHEMES.items():
-                windows: dict[str, dict[str, Any]] = {
-                    "": {"width": WIDE, "height": height, "scale": WIDE_SCALE},
-                    "-narrow": {"width": PHONE, "height": phone_height, "scale": PHONE_SCALE},
-                }
-                for layout, window in windows.items():
-                    visitor = Visitor(chrome, address, pictures=IMAGES, scheme=scheme, **window)
-                    visitor.go(view).picture(f"explorer-{name}{suffix}{layout}")
-                    visitor.context.close()
-                    path = IMAGES / f"explorer-{name}{suffix}{layout}.png"
-                    with Image.open(path) as picture:  # 256 colours are enough, and take a third of the bytes
+                for layout, width, scale in (("", WIDE, wide_scale), ("-narrow", PHONE, PHONE_SCALE)):
+                    visitor = Visitor(chrome, address, width=width, height=_HIGH, scale=scale, scheme=scheme)
+                    page = visitor.go(view).page
+                    page.wait_for_timeout(1000)
+                    clip = _down_to(page, last, with_sidebar=bool(layout) or name in WITH_SIDEBAR)
+                    with Image.open(io.BytesIO(page.screenshot(clip=clip))) as picture:
+                        # 256 colours are enough, and take a third of the bytes
                         small = picture.convert("RGB").quantize(256, kmeans=3, dither=Image.Dither.NONE)
-                    small.save(path, optimize=True)
+                    visitor.context.close()
+                    small.save(IMAGES / f"explorer-{name}{suffix}{layout}.png", optimize=True)
+
+
+def _down_to(page: Any, last: str, *, with_sidebar: bool) -> dict[str, float]:
+    """Return the part of a page above the lower edge of an element, and hide what this edge cuts in the sidebar."""
+    box = page.locator(f"{last} >> visible=true").first.bounding_box()
+    bottom, left = box["y"] + box["height"] + _BELOW, 0.0
+    assert bottom < _HIGH, f"The window is not high enough for {last}."
+    if with_sidebar:
+        page.evaluate(_HIDE_CUT, [_SIDEBAR, bottom])
+    else:
+        sidebar = page.locator(_SIDEBAR).bounding_box()
+        left = sidebar["x"] + sidebar["width"] + 1  # and its border
+    return {"x": left, "y": 0.0, "width": page.viewport_size["width"] - left, "height": bottom}
 
 
 def take_animation() -> None:

@@ -513,6 +513,26 @@ def test_numbers_in_tables_are_not_broken_over_lines() -> None:
 
 
 @pytest.mark.slow
+def test_a_picture_of_the_explorer_ends_below_an_element_and_cuts_no_control_of_the_sidebar(chrome: Any) -> None:
+    from browser import Visitor
+
+    down_to = runpy.run_path(str(ROOT / "scripts" / "take_pictures.py"))["_down_to"]
+    visitor = Visitor(chrome, "about:", width=1000, height=1200)
+    visitor.page.set_content(
+        """<style>body { margin: 0; display: flex } p, button { height: 40px; margin: 0; display: block }</style>
+        <div data-testid="stSidebar" style="width: 300px"><button>whole</button><button>cut</button></div>
+        <div><p hidden>last</p><p>last</p><p>more</p></div>"""
+    )
+    cut = [visitor.page.get_by_text(name, exact=True).is_visible for name in ("whole", "cut")]
+    clip = down_to(visitor.page, "p:has-text('last')", with_sidebar=False)
+    assert clip == {"x": 301, "y": 0, "width": 699, "height": 52}
+    assert [is_visible() for is_visible in cut] == [True, True]
+    assert down_to(visitor.page, "p:has-text('last')", with_sidebar=True)["x"] == 0
+    assert [is_visible() for is_visible in cut] == [True, False]
+    visitor.context.close()
+
+
+@pytest.mark.slow
 def test_a_built_page_shows_one_picture_in_the_light_and_another_in_the_dark() -> None:
     built = DOCUMENTS / "_build" / "explorer.html"
     if not built.is_file():
