@@ -356,6 +356,7 @@ def test_charts_and_tables_of_a_built_page_can_be_read_at_every_width(chrome: An
         "language-models",
         "language-models-removal",
         "scale",
+        "language-models-detection",
     ):
         visitor.page.goto(f"{site}/{page}.html")
         charts = visitor.page.evaluate(_LETTERS)
@@ -367,7 +368,9 @@ def test_charts_and_tables_of_a_built_page_can_be_read_at_every_width(chrome: An
         visitor.page.wait_for_timeout(300)
         found[page] = visitor.page.evaluate(_ROW_NAMES)
     visitor.context.close()
-    assert any(found.values()) == (across > 720)  # on a phone, rows of wide tables are blocks
+    wider = [page for page, each in found.items() if each]
+    # Tables fit their column, but for one of twelve columns; on a phone, rows of wide tables are blocks.
+    assert wider == (["language-models-detection"] if across > 720 else [])
     assert all(left < 1 for each in found.values() for left in each), found
 
 
