@@ -1380,9 +1380,9 @@ def verdict_shown(numbers: Record) -> str:
         f"people.** Across axes in GloVe 6B, GoogleNews and MiniLM, the rank correlation between spread and r is "
         f"{within(by_name['Grand, all'], 'rho')} on the scales of Grand et al. (2022), and "
         f"{within(by_name['other sets'], 'rho')} on the other sets. In the token embeddings of the language model "
-        f"SmolLM2, there is none ({within(by_name['SmolLM2, all sets'], 'rho')}). {{doc}}`people` has more. The grade "
-        f"does not use the spread, for two reasons: the grade "
-        f"is computed without the items, and these intervals are wide."
+        f"SmolLM2, there is no clear correlation ({within(by_name['SmolLM2, all sets'], 'rho')}). {{doc}}`people` has "
+        f"more. The grade does not use the spread, for two reasons: the grade is computed without the items, and these "
+        f"intervals are wide."
     )
 
 

@@ -229,7 +229,8 @@ def test_the_findings_on_language_models_are_those_of_the_run() -> None:
         assert splits_below(own, given, text) == than_given
     assert "in 47 of 48 splits on SST-2, and in all 48 splits on court cases" in page
     assert "percentage points more, depending on the case, and in 47 of 48 splits. When" in page
-    assert "for cities in SmolLM2 (17 against 2%). In all, it costs more there in 33 of 48 splits" in page
+    assert "for cities in SmolLM2 (17 against 2%). Over all six cases, SST-2 text raises the perplexity" in page
+    assert "of SST-2 more in 33 of 48 splits" in page
     gaps = np.subtract(costs[given, "documents"], costs[own, "documents"])
     assert f"by {min(gaps):.1f} to {max(gaps):.1f} percentage points more" in page
     assert f"means are {max(costs['LEACE', 'cost']):.0f}% and {max(costs['LEACE', 'documents']):.0f}%" in page
@@ -329,7 +330,7 @@ def test_the_curve_of_the_trade_off_does_not_fall_when_more_layers_are_changed(c
             for where in ("last sixth", "last half")
         }
         left.append(highest["last sixth"] - highest["last half"])
-    assert f"of the last sixth, changing the last half instead lowers the AUC by at most {max(left):.2f}." in page
+    assert f"the AUC at the layers of the last sixth is at most {max(left):.2f} lower." in page
 
 
 def test_the_drawn_trade_off_has_every_mark_and_the_target(concepts: ModuleType) -> None:
@@ -412,7 +413,7 @@ def test_the_findings_on_steering_are_those_of_the_run(concepts: ModuleType) -> 
     clear = {method: counted(both, many=True, method=method)[1] for method in concepts.STEERED}
     assert (
         "ridge had a clear effect in {ridge} of 48 splits, CAA (a mean difference) in {caa}, and the method of repeng "
-        "in {repeng}. A random direction had one in {random} of the 47 splits in which a setting was chosen.".format(
+        "in {repeng}. A random direction had a clear effect in {random} of the 47 splits in which a setting was chosen.".format(
             **clear
         )
         in page

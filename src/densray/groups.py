@@ -305,7 +305,7 @@ def propose_groups(
     """Return which words or texts should be held out together; None if nearly every row is its own group.
 
     A group joins the words of a given pair, texts that are equal except for case and spaces, rows with equal vectors,
-    and *twins*. Twins are two texts with different labels that differ in exactly one word. They are not twins if a
+    and *twins*. Twins are two texts that differ in exactly one word and have different labels. They are not twins if a
     third text differs from both in the same place only.
 
     Parameters

@@ -99,8 +99,8 @@ class Rows:
     n_in_table : int
         Number of rows of that table, labelled or not.
     groups_final : bool
-        If True, equal vectors do not join rows of different groups. ``.grouped(None)`` sets it: every row is then held
-        out alone.
+        By default, rows with equal vectors are put in one group. If True, this is not done: the groups stay as given.
+        ``.grouped(None)`` sets it: every row is then held out alone.
 
     Examples
     --------
@@ -174,9 +174,10 @@ class Rows:
             Default: the row numbers.
         groups : sequence, "proposed" or "forms", optional
             One group per row (None: the row is its own group). "proposed" groups repeated texts, and pairs of texts
-            with different labels that differ in one word (:func:`densray.groups.propose_groups`). "forms" groups words
-            that are forms of one word. Rows with vectors that are equal up to rounding are held out together in any
-            case, as in tables (see :meth:`with_equal_vectors_together`); ``.grouped(None)`` holds every row out alone.
+            that differ in one word and have different labels (:func:`densray.groups.propose_groups`). "forms" groups
+            words that are forms of one word. Rows with vectors that are equal up to rounding are held out together in
+            any case, as in tables (see :meth:`with_equal_vectors_together`); ``.grouped(None)`` holds every row out
+            alone.
         classes : bool, default=False
             Whether to treat numbers as class names, even if there are more than two.
         concept : str, default="rows"

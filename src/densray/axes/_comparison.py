@@ -360,7 +360,7 @@ def compare_methods(
     groups: Groups = "forms",
     progress: Progress | None = None,
 ) -> MethodComparison:
-    """Compare methods on one concept: held-out τ, angles between their axes, words they disagree on.
+    """Compare methods on one concept: held-out AUC and τ, angles between their axes, words they disagree on.
 
     If a method fails, its row gives the reason, and the comparison continues. If the labels are scores, methods for two
     classes are trained on scores split at the median, as in the paper, and tested on the original scores.

@@ -294,7 +294,7 @@ def evaluate_induction(
         The training words. Without `test`, some of them are held out. If there are several lexicons, each is split on
         its own, and the result lists each lexicon and the mean over them.
     test : Lexicon, optional
-        The gold labels, for one lexicon.
+        Test words with their labels. Only allowed if `lexicon` is a single lexicon.
     methods : sequence of str
         Names in `densray.rotations.METHODS`.
     protocol : Protocol, optional

@@ -141,7 +141,7 @@ def evaluate_stability(
     lexicon : Lexicon
         The training words. Without `test`, some of them are held out.
     test : Lexicon, optional
-        The gold labels.
+        Test words with their labels.
     methods : sequence of str
     sizes : sequence of int, optional
         Sample sizes (default: `DEFAULT_SIZES` up to the number of training words; smaller sizes if there are fewer than

@@ -32,6 +32,7 @@ from densray.cli.options import (
     Standardize,
     TableOptions,
     WordGroups,
+    WordGroupsOrNone,
     changed_options,
     split_names,
     split_numbers,
@@ -95,7 +96,7 @@ def evaluate_lexicon(
     methods: Methods = None,
     test_size: TestSize = 0.25,
     training_limit: TrainingLimit = 80_000,
-    groups: WordGroups = "none",
+    groups: WordGroupsOrNone = "none",
     repeats: Annotated[
         int,
         typer.Option(
@@ -372,8 +373,8 @@ def evaluate_analogy(
         bool,
         typer.Option(
             "--any-case",
-            help="If the space has a word only in other capitalisations, use the first match. Default: only if "
-            "the whole analogy set is in lower case.",
+            help="If the space has a word only in other capitalisations, use the first match. Here the "
+            "default is to do so only if the whole analogy set is in lower case.",
         ),
     ] = False,
     k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="Number of answers to keep per question.")] = 10,

@@ -132,7 +132,8 @@ class Learned:
         typer.Option(
             metavar="FILE",
             help="Ordinary text whose hidden states should change as little as possible: a few hundred sentence "
-            "beginnings, one per line. Default: 500 short texts that the model writes. Required with --high and --low.",
+            "beginnings, one per line. Required with --high and --low. Without them, the default is 500 short texts "
+            "that the model writes.",
         ),
     ] = None
     preserve: Annotated[
@@ -407,8 +408,8 @@ def steer(
         typer.Argument(
             metavar="TEXTS|FILE",
             help="A table of contrastive texts, or a saved steering vector. The table has the columns positive and "
-            "negative, or text and label. If the texts are system messages that describe personas, it also needs the "
-            "column question, which each persona answers.",
+            "negative, or text and label. If the texts are system messages that describe personas, the table also "
+            "needs a column named question. Each persona answers these questions.",
         ),
     ],
     judged: SteeringJudge,
@@ -422,7 +423,7 @@ def steer(
         typer.Option(
             metavar="FILE",
             help="Prompts to continue: half to choose the setting, half to report it. About 120 are best, and at least "
-            "four are needed. Default: the questions in the table (column question).",
+            "four are needed. Default: the questions in the table.",
         ),
     ] = None,
     methods: Annotated[
@@ -686,10 +687,11 @@ def sweep(
 ) -> None:
     """Try layers and strengths of saved removals, and choose one setting.
 
-    For each setting, the command reports how strongly the log odds of --high over --low still follow the numbers in
-    --prompts, and how much perplexity rises. The test data are split in half. On one half, the command chooses the
-    setting with the smallest rise of perplexity that meets --at-most, --preserve-at-least and --perplexity-at-most. It
-    reports this setting on the other half.
+    For each setting, the command reports two things: the rank correlation that remains between the log odds of --high
+    over --low and the known number of each prompt (--prompts), and the rise of perplexity. The test data are split in
+    half. On one half, the command looks at the settings that meet --at-most, --preserve-at-least and
+    --perplexity-at-most, and chooses the one with the smallest rise of perplexity. It reports this setting on the
+    other half.
 
     Example: densray model sweep SmolLM2-135M.gguf he.safetensors --high he --low she --prompts jobs.csv --texts t.txt
     """

@@ -73,8 +73,8 @@ AnyCase: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--any-case",
-        help="If the space has a word only in other capitalisations, use the first match. Default: count it as "
-        "missing.",
+        help="If the space has a word only in other capitalisations, use the first match. Here the default is to count "
+        "the word as missing. (Most other commands use the match if there is exactly one.)",
     ),
 ]
 Case: TypeAlias = Annotated[
@@ -92,15 +92,34 @@ AnySpace: TypeAlias = Annotated[
 Standardize: TypeAlias = Annotated[
     bool, typer.Option("--standardize", help="Divide each vector dimension by its standard deviation before fitting.")
 ]
+_GROUPS = (
+    "Words to hold out together. forms: inflected forms of one word, and words with equal vectors. proposed: "
+    "everything under forms; also word pairs, repeated words or texts, and texts that differ in one word and have "
+    "different labels. none: each word alone, unless there is a group column. See docs/trust."
+)
+
+
+def _named_groups(name: str | None) -> str | None:
+    """Return the name of groups, or None for "none"."""
+    return None if name == "none" else name
+
+
 WordGroups: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--groups",
         metavar="CHOICE",
-        help="Words to hold out together. forms: inflected forms of one word, and words with equal vectors. proposed: "
-        "the same, and word pairs, repeated words or texts, and texts with different labels that differ in one word. "
-        "none: each word alone, unless there is a group column. See docs/trust.",
-        callback=lambda name: None if name == "none" else name,
+        help=_GROUPS,
+        callback=_named_groups,
+    ),
+]
+WordGroupsOrNone: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="CHOICE",
+        help=f"{_GROUPS} Here the default is none, as in the DensRay paper.",
+        callback=_named_groups,
     ),
 ]
 Folds: TypeAlias = Annotated[int, typer.Option("--folds", min=2, metavar="N", help="Number of cross-validation folds.")]

@@ -283,8 +283,8 @@ def erase(
         bool,
         typer.Option(
             "--normalize",
-            help="Scale vectors to unit length before the removal. leace and double-hard do so anyway. (All removers "
-            "learn from vectors of unit length.)",
+            help="Scale the vectors of the output to unit length before the concept is removed. leace and double-hard "
+            "always do this. (Every remover learns from vectors of unit length, with or without this option.)",
         ),
     ] = False,
     any_space: Annotated[

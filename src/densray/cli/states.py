@@ -173,8 +173,8 @@ def read(
         str | None,
         typer.Option(
             metavar="NUMBERS",
-            help="Layers (transformer blocks) to read, comma-separated (0: the first, -1: the last). Default: all, or "
-            "the output of a sentence encoder.",
+            help="Layers (transformer blocks) to read, comma-separated (0: the first, -1: the last). Default: all; "
+            "for a sentence encoder, only its final output.",
         ),
     ] = None,
     pool: Annotated[
@@ -182,7 +182,7 @@ def read(
         typer.Option(
             metavar="last|mean|word",
             help="State to read. last: last token; mean: mean over all tokens but the first; word: mean over the "
-            "tokens of one word. Default: last, or the output of a sentence encoder.",
+            "tokens of one word. Default: last; for a sentence encoder, its own output.",
         ),
     ] = None,
     dtype: Annotated[
@@ -368,9 +368,9 @@ def layers(
         str | None,
         typer.Option(
             metavar="proposed|none",
-            help="Texts to hold out together. proposed: texts that repeat, and pairs of texts with different labels "
-            "that differ in one word. none: each text alone. Default: the groups of the file or of FOLDER, or else "
-            "proposed.",
+            help="Texts to hold out together. proposed: texts that repeat, and pairs of texts that differ in one "
+            "word and have different labels. none: each text alone. Default: the groups of the file or of FOLDER, "
+            "or else proposed.",
         ),
     ] = None,
     folds: Folds = 5,

@@ -404,9 +404,9 @@ def evaluate_removal(
 ) -> RemovalResult:
     """Compare removers: how much of a concept each removes, and how well the rest of the space is preserved.
 
-    Vectors are scaled to unit length first. Removers that equalise leave the words of the concept unchanged, as in
-    their papers; the others change every word except those in `keep`. A remover that fails is left out, and a remark
-    gives the reason; if all fail, an error is raised.
+    Vectors are scaled to unit length first. Removers that equalise pairs (``"hard"``, ``"double-hard"``) leave the
+    other words of the concept unchanged, as in their papers. All other removers change every word except those in
+    `keep`. A remover that fails is left out, and a remark gives the reason; if all fail, an error is raised.
 
     Parameters
     ----------

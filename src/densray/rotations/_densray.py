@@ -69,8 +69,8 @@ class DensRay(AdditiveRotation):
     eigenvalues_ : ndarray of shape (n_components,)
         Eigenvalues of A, descending: the contribution of each axis to the objective.
     n_signal_axes_ : int
-        Number of computed eigenvalues that are positive beyond rounding error. With ``n_components=None``, all
-        eigenvalues are computed.
+        Number of computed eigenvalues that are positive beyond rounding error (not a test on unseen rows, unlike
+        `n_signal_axes` of a diagnosis). With ``n_components=None``, all eigenvalues are computed.
     moments_ : ClassMoments, ScoreMoments or None
         Additive statistics of all rows so far; None with unit-length differences.
     classes_ : ndarray of shape (2,) or None

@@ -84,8 +84,8 @@ class LinearRotation(Rotation):
     components_ : ndarray of shape (n_components, d)
         Orthonormal axes as rows; row 0 is the concept and points to the higher label.
     n_signal_axes_ : int
-        Number of leading axes that a model found; the others complete the basis. 0 if a support vector machine predicts
-        no better than a constant.
+        Number of leading axes that a model found (not a test on unseen rows, unlike `n_signal_axes` of a diagnosis);
+        the others complete the basis. 0 if a support vector machine predicts no better than a constant.
     penalty_ : float or None
         The penalty chosen for axis 0 ("ridge"); None for other models.
 

@@ -31,7 +31,7 @@ _TEMPLATED_SHARE = 0.1
 _AS_WELL = 0.05
 #: Why some texts share a group that nobody gave.
 _PROPOSED = (
-    "Texts that repeat, and pairs with different labels that differ in one word, are held out together (proposed "
+    "Texts that repeat, and pairs that differ in one word and have different labels, are held out together (proposed "
     "groups), because one reveals the label of the other. Your own groups, such as the topics of texts, may be wider."
 )
 
@@ -90,7 +90,7 @@ class ChosenLayer:
 
 @dataclass(frozen=True)
 class LayerControl:
-    """Result of a method on control states, which do not depend on training.
+    """Result of a method on control states: mean token embeddings, or an untrained model.
 
     Attributes
     ----------
@@ -375,7 +375,7 @@ def compare_layers(
         Two classes, one label per text (default: those stored with the states).
     groups : sequence, "proposed" or "none", optional
         Groups of texts that belong together (an occupation, a city, a pair). Whole groups are held out. "proposed"
-        holds out together texts that repeat, and pairs of texts with different labels that differ in one word
+        holds out together texts that repeat, and pairs of texts that differ in one word and have different labels
         (:func:`densray.groups.propose_groups`). With "none", each text is its own group. Default: the groups stored
         with the states, or else "proposed".
     methods : sequence of str
@@ -385,8 +385,8 @@ def compare_layers(
     layers : sequence of int, optional
         Layers to compare (default: all).
     controls : mapping of str to States, optional
-        Control states of the same texts that do not depend on training (:func:`read_controls`). Every method is tested
-        on them, too.
+        Control states of the same texts: their mean token embeddings, or the states of an untrained copy of the model
+        (:func:`read_controls`). Every method is tested on them, too.
     folds : int, default=5
     n_permutations : int, default=199
         Number of permutations. Labels are permuted between whole groups. Only ridge and the mean difference are fitted

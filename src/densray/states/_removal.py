@@ -162,10 +162,10 @@ def remove_preference(
     prompts.
 
     It fits LEACE with the model's own log odds as labels. Layers are learned in order. Each is learned from the model
-    with all earlier removals applied. The covariance gives ordinary text as much weight as the prompts, so that
-    ordinary text changes as little as possible (:doc:`/language-models-preference` reports the cost). Finally a
-    constant shift at the last changed layer brings the mean log odds to 0: the mean over the prompts, or, with
-    `preserve`, over the two preserved classes.
+    with all earlier removals applied. When the covariance is estimated, ordinary text gets as much weight as the
+    prompts, so that the hidden states of ordinary text change as little as possible
+    (:doc:`/language-models-preference` reports the cost). Finally a constant shift at the last changed layer brings the
+    mean log odds to 0: the mean over the prompts, or, with `preserve`, over the two preserved classes.
 
     Parameters
     ----------

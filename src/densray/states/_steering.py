@@ -178,8 +178,8 @@ class SteeringPoint:
     effect : float
         Mean increase of the judge's score over the unsteered text.
     interval : Interval
-        Interval of the effect over prompts: 95%. On the prompts used to choose, it is widened for the number of
-        settings (Bonferroni).
+        Interval of the effect over prompts: 95%. On the prompts used to choose, it is widened, because many settings
+        are compared (Bonferroni).
     nats : float
         Increase of the loss per generated token over the unsteered text, measured by the unchanged model.
     repetition : float
@@ -284,7 +284,7 @@ class SteeringResult(Result):
             "All points, on the prompts used to choose",
             columns,
             [_row(point) for point in self.points],
-            [units, "Intervals are widened for the number of settings. Those on unseen prompts are not."],
+            [units, "Intervals are widened, because many settings are compared. Those on unseen prompts are not."],
         )
         if not self.reported:
             return [tried]
@@ -327,10 +327,11 @@ def steer(
 
     Method, layer and strength are chosen on half of the prompts. The setting with the largest effect is chosen, among
     those (1) whose effect has an interval above 0, (2) that do not break the text, and (3) that keep 90% of the correct
-    answers to unrelated prompts. The intervals in (1) are widened for the number of settings. A setting breaks the text
-    if its loss under the unsteered model rises by 2 nats per token or more, if it repeats itself much more, or if most
-    texts are empty. The choice is reported on the other half, with the best point of every other method and with a
-    random direction of equal length. If its effect is not clear there, no intervention is returned.
+    answers to unrelated prompts. The intervals in (1) are widened, because many settings are compared (Bonferroni). A
+    setting breaks the text if its loss under the unsteered model rises by 2 nats per token or more, if it repeats
+    itself much more, or if most texts are empty. The choice is reported on the other half, with the best point of every
+    other method and with a random direction of equal length. If its effect is not clear there, no intervention is
+    returned.
 
     Parameters
     ----------
