@@ -283,6 +283,7 @@ def test_vectors_of_zeros_are_bad_rows_where_a_direction_is_needed(folder, tmp_p
     np.testing.assert_array_equal(skipped.direction, whole.direction)
 
 
+@pytest.mark.filterwarnings("always::UserWarning")
 def test_classes_that_differ_in_capitals_are_named_and_written_to_different_files(folder, tmp_path, capsys) -> None:
     typed = FRAME["party"].to_list()
     typed[:6] = [typed[0].upper()] * 6

@@ -117,6 +117,7 @@ def test_one_text_is_never_taken_for_its_letters(planted, erasure) -> None:
             call()
 
 
+@pytest.mark.filterwarnings("always::UserWarning")
 def test_columns_that_are_not_written_are_named(planted, erasure, tmp_path, capsys) -> None:
     space = planted[0]
     frame = pl.DataFrame({"word": space.words, "embedding": pl.Series(space.vectors), "year": range(len(space))})

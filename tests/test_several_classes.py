@@ -34,7 +34,7 @@ def test_different_classes_are_distinguished_and_noise_is_not() -> None:
 
 def test_groups_are_held_out_together() -> None:
     rng = np.random.default_rng(1)
-    X = np.repeat(rng.normal(size=(N // 5, 60)), 5, axis=0) + 0.01 * rng.normal(size=(N, 60))
+    X = np.repeat(rng.normal(size=(N // 5, 60)), 5, axis=0) + 0.05 * rng.normal(size=(N, 60))
     labels = np.repeat(np.array(["a", "b", "c"])[rng.integers(0, 3, N // 5)], 5)
     authors = np.repeat(np.arange(N // 5), 5)
     alone = diagnose_classes(Rows.from_arrays(X, labels), "mean-difference")

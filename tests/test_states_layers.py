@@ -83,7 +83,7 @@ def test_a_group_is_held_out_whole():
     generator = np.random.default_rng(0)
     groups = np.repeat(np.arange(100), 3)
     y = np.repeat(generator.permutation([1, -1] * 50), 3)
-    rows = np.repeat(generator.normal(size=(100, 120)), 3, axis=0) + 0.01 * generator.normal(size=(300, 120))
+    rows = np.repeat(generator.normal(size=(100, 120)), 3, axis=0) + 0.05 * generator.normal(size=(300, 120))
     states = States.of_arrays([rows], [f"text {number}" for number in range(300)])
     apart = compare_layers(states, y, groups=groups, methods=["ridge"], n_permutations=99).scores[0]
     mixed = compare_layers(states, y, methods=["ridge"], n_permutations=99).scores[0]

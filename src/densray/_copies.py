@@ -89,11 +89,17 @@ def _bounds(marks: NDArray[np.float64], width: int) -> Iterator[tuple[float, flo
     n_pairs = len(marks) * (len(marks) - 1) / 2
     # rounding errors are uniform, so the mean of their squares is a third of the largest
     coarse, fine = (_LARGEST_TO_USUAL * error * np.sqrt(width / 3.0) for error in (_COARSE_ROUNDING, ROUNDING))
-    bounds = [(min(coarse, spread * _COARSE_SHARE_OF_SPREAD), _COARSE_GAP)]
-    bounds += [(min(each, spread * _SHARE_OF_SPREAD), _GAP) for each in (fine, HALF, SINGLE)]
-    for bound, gap in bounds:
-        if n_pairs * (gap * bound / spread) ** (width - 1) < _BY_CHANCE:
+    bounds = [(min(coarse, spread * _COARSE_SHARE_OF_SPREAD), _COARSE_GAP, _effective_dimension(marks))]
+    bounds += [(min(each, spread * _SHARE_OF_SPREAD), _GAP, float(width)) for each in (fine, HALF, SINGLE)]
+    for bound, gap, dimension in bounds:
+        if n_pairs * (gap * bound / spread) ** (dimension - 1.0) < _BY_CHANCE:
             yield bound, gap
+
+
+def _effective_dimension(marks: NDArray[np.float64]) -> float:
+    """Return in about how many directions rows vary: the participation ratio of the variances."""
+    variances = np.linalg.eigvalsh(np.cov(marks.T))
+    return float(variances.sum() ** 2 / (variances @ variances))
 
 
 def _marks(X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:
