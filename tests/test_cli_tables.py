@@ -290,9 +290,10 @@ def test_classes_that_differ_in_capitals_are_named_and_written_to_different_file
     docs = tmp_path / "typed.parquet"
     FRAME.with_columns(party=pl.Series(typed)).write_parquet(docs)
     asked = ["fit", str(docs), "--label-column", "party", "-o", str(tmp_path / "axis"), *QUICK]
-    for command in (asked, ["score", str(docs), str(folder / "party.safetensors"), "--by", "party"]):
+    scoring = ["score", str(docs), str(folder / "party.safetensors"), "--by", "party"]
+    for command, nouns in ((asked, "classes"), (scoring, "groups")):
         assert run(command) == 0
-        assert "differ only in capitals, and count as 2 classes" in capsys.readouterr().err
+        assert f"differ only in capitals, and count as 2 {nouns}. If" in capsys.readouterr().err
     files = [path.name for path in tmp_path.glob("axis-*.safetensors")]
     assert len({name.casefold() for name in files}) == 3  # two names may be one file on Windows and macOS
 

@@ -191,3 +191,20 @@ def test_copies_of_rated_documents_count_once_in_the_intervals() -> None:
     assert (often.n_items, often.n_repeated, once.n_repeated) == (400, 300, 0)
     assert "300 of the items have the same vector as another." in often.text()
     assert "same vector" not in once.text()
+
+
+@pytest.mark.parametrize("copy", ["two decimals", "int8"])
+def test_copies_are_found_among_rows_that_vary_in_few_directions(copy) -> None:
+    """As real embeddings do: whether near rows are copies depends on the distances between all others."""
+    random = np.random.default_rng(4)
+    for scales in (np.where(np.arange(384) < 8, 3.0, 0.3), 1.0 / np.sqrt(1.0 + np.arange(384))):
+        X = unit_rows(random.normal(size=(300, 384)) * scales)
+        np.testing.assert_array_equal(first_copies(np.concatenate([X, COPIES[copy](X)])), np.tile(np.arange(300), 2))
+        assert len(np.unique(first_copies(X))) == len(X)
+
+
+def test_fitted_copies_are_recognised_in_their_table() -> None:
+    X, _ = draw_rows(100, 32)
+    y = np.tile(np.random.default_rng(0).permutation(np.repeat([1.0, -1.0], 50)), 2)
+    axis = Axis.fit(Rows.from_arrays(np.concatenate([X, X.round(2)]), y), "mean-difference")
+    assert len(axis.fitted_rows.recognise(unit_rows(np.concatenate([X, X.round(2)])), axis.direction).places) == 200

@@ -38,6 +38,8 @@ _SHARE_OF_SPREAD = 1.0 / 40.0
 _COARSE_SHARE_OF_SPREAD = 1.0 / 10.0
 #: A bound is used only if fewer pairs of distinct rows than this are expected to be so close by chance.
 _BY_CHANCE = 0.01
+#: Largest number of rows whose nearest row is looked up, to tell copies from the nearest rows of a cloud.
+_MOST_ASKED = 2_000
 #: Number of fixed directions whose coordinates represent a vector.
 _N_DIRECTIONS = 16
 #: Number of nearest rows that each row is linked to at a time.
@@ -51,8 +53,11 @@ def project_on_fixed(X: NDArray[Any], count: int) -> NDArray[Any]:
     return np.asarray(X @ (directions / np.linalg.norm(directions, axis=0)).astype(X.dtype))
 
 
-def first_copies(X: Any) -> NDArray[np.intp]:
+def first_copies(X: Any, *, width: int | None = None, coarse: bool = True) -> NDArray[np.intp]:
     """Return for each row the first row that is equal to it up to rounding, which is mostly the row itself.
+
+    `width` is the number of columns of the rows if `X` holds projections of them. With ``coarse=False``, rounding to
+    two decimals is not considered.
 
     >>> rows = np.random.default_rng(0).normal(size=(3, 50))
     >>> first_copies(np.concatenate([rows, rows.astype(np.float16)])).tolist()
@@ -67,39 +72,57 @@ def first_copies(X: Any) -> NDArray[np.intp]:
     rows, marks = rows[usable], marks[usable]
     if len(rows) < 2:
         return first
-    for bound, gap in _bounds(marks, X.shape[1]):
-        if not len(rows):
-            break
+    for bound, gap, is_coarse in _bounds(marks, int(X.shape[1]), width or int(X.shape[1])):
+        if len(rows) < 2 or (is_coarse and not coarse):
+            continue
         groups = first_of_near_rows(marks, gap * bound)
         joined = np.bincount(groups, minlength=len(rows))[groups] > 1
         distances = _distances(X, rows[joined], rows[groups[joined]])
         farthest = np.zeros(len(rows))
         np.maximum.at(farthest, groups[joined], distances)
         copies = joined & (farthest[groups] <= bound)
+        if is_coarse and _may_be_chance(marks, copies, gap * bound):
+            continue
         first[rows[copies]] = rows[groups[copies]]
         rows, marks = rows[joined & ~copies], marks[joined & ~copies]
     return np.asarray(first[first])  # exact copies of copies
 
 
-def _bounds(marks: NDArray[np.float64], width: int) -> Iterator[tuple[float, float]]:
-    """Yield the distances up to which rows count as copies, the largest first, each with its gap."""
+def _bounds(marks: NDArray[np.float64], n_columns: int, width: int) -> Iterator[tuple[float, float, bool]]:
+    """Yield the largest distances of copies, each with its gap, and whether it is the coarse one, which comes first."""
     spread = float(np.sqrt(marks.var(axis=0).sum()))
     if spread == 0.0:
         return
     n_pairs = len(marks) * (len(marks) - 1) / 2
     # rounding errors are uniform, so the mean of their squares is a third of the largest
     coarse, fine = (_LARGEST_TO_USUAL * error * np.sqrt(width / 3.0) for error in (_COARSE_ROUNDING, ROUNDING))
-    bounds = [(min(coarse, spread * _COARSE_SHARE_OF_SPREAD), _COARSE_GAP, _effective_dimension(marks))]
-    bounds += [(min(each, spread * _SHARE_OF_SPREAD), _GAP, float(width)) for each in (fine, HALF, SINGLE)]
-    for bound, gap, dimension in bounds:
-        if n_pairs * (gap * bound / spread) ** (dimension - 1.0) < _BY_CHANCE:
-            yield bound, gap
+    if width > n_columns:  # lengths of projections vary
+        coarse, fine = (bound * (1.0 + 2.0 / np.sqrt(2.0 * n_columns)) for bound in (coarse, fine))
+    bounds = [(min(coarse, spread * _COARSE_SHARE_OF_SPREAD), _COARSE_GAP)]
+    bounds += [(min(each, spread * _SHARE_OF_SPREAD), _GAP) for each in (fine, HALF, SINGLE)]
+    for number, (bound, gap) in enumerate(bounds):
+        if n_pairs * (gap * bound / spread) ** (n_columns - 1) < _BY_CHANCE:
+            yield bound, gap, number == 0
 
 
-def _effective_dimension(marks: NDArray[np.float64]) -> float:
-    """Return in about how many directions rows vary: the participation ratio of the variances."""
-    variances = np.linalg.eigvalsh(np.cov(marks.T))
-    return float(variances.sum() ** 2 / (variances @ variances))
+def _may_be_chance(marks: NDArray[np.float64], copies: NDArray[np.bool_], reach: float) -> bool:
+    """Return whether rows that seem to be copies may only be the nearest of a dense cloud.
+
+    In a cloud, many more rows have their nearest row up to twice as far away.
+    """
+    from scipy.spatial import KDTree
+
+    if not copies.any():
+        return False
+    others = np.flatnonzero(~copies)
+    if len(others) < 2:
+        return False
+    asked = (
+        others if len(others) <= _MOST_ASKED else np.random.default_rng(0).choice(others, _MOST_ASKED, replace=False)
+    )
+    tree = KDTree(marks[others])
+    nearest = np.asarray(tree.query(marks[asked], k=2, distance_upper_bound=2.0 * reach)[0])[:, 1]
+    return bool(np.isfinite(nearest).mean() * len(others) > copies.sum())
 
 
 def _marks(X: Any, rows: NDArray[np.intp]) -> NDArray[np.float64]:

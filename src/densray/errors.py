@@ -44,6 +44,7 @@ __all__ = [
     "RotationNotFittedError",
     "RowError",
     "SignalWarning",
+    "SimilarNamesWarning",
     "SpaceError",
     "TableError",
     "TaskError",
@@ -302,6 +303,10 @@ class RaterColumnWarning(Message, UserWarning):
 
 class SignalWarning(Message, RuntimeWarning):
     """More axes were requested than carry signal; the others do not separate the labels."""
+
+
+class SimilarNamesWarning(Message, UserWarning):
+    """Names of classes or groups differ only in capitals."""
 
 
 class ZeroVectorWarning(Message, RuntimeWarning):

@@ -230,16 +230,18 @@ def find_forms(words: Sequence[str], X: NDArray[Any], background: Any = None) ->
     return _link(words, ends[cosines > least].tolist())
 
 
-def find_equal_rows(names: Sequence[str], X: NDArray[Any], groups: NDArray[np.int64] | None = None) -> WordForms | None:
+def find_equal_rows(
+    names: Sequence[str], X: NDArray[Any], groups: NDArray[np.int64] | None = None, *, width: int | None = None
+) -> WordForms | None:
     """Return the rows that have equal vectors, which must be held out together; None if there are none.
 
     Vectors that rounding could explain are equal, too (:func:`first_copies`). With groups, only equal rows of different
-    groups are returned, if they are in at most 10 groups.
+    groups are returned, if they are in at most 10 groups. `width` is that of :func:`first_copies`.
 
     >>> find_equal_rows(["row 1", "row 2", "row 3"], np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])).line
     '2 rows in 1 group have equal vectors and are held out together: row 1/row 3.'
     """
-    first = first_copies(X)
+    first = first_copies(X, width=width)
     links, n_apart = _links_to_first(first), 0
     exact = not links or np.array_equal(first, first_equal_rows(X))
     if groups is not None and links:

@@ -22,6 +22,7 @@ from densray.errors import (
     Argument,
     LabelError,
     MissingCodeWarning,
+    SimilarNamesWarning,
     VectorError,
     check_flag,
     name_some,
@@ -98,6 +99,8 @@ class Rows:
         Name of the table of documents that the rows come from; empty for rows from elsewhere.
     n_in_table : int
         Number of rows of that table, labelled or not.
+    label_digest : bytes
+        Digest of the whole column of labels in that table, to recognise the table later.
     groups_final : bool
         By default, rows with equal vectors are put in one group. If True, this is not done: the groups stay as given.
         ``.grouped(None)`` sets it: every row is then held out alone.
@@ -127,6 +130,7 @@ class Rows:
     encoder: EncoderRecord | None = field(default=None, repr=False)
     table: str = field(default="", repr=False)
     n_in_table: int = field(default=0, repr=False)
+    label_digest: bytes = field(default=b"", repr=False)
     groups_final: bool = field(default=False, repr=False)
 
     def __repr__(self) -> str:
@@ -597,6 +601,8 @@ FEWEST_SCORES, OUTLYING_SHARE, OUTLYING_RANGES = 20, 0.1, 1.0
 #: Numbers that often mark a missing answer; 9 does so only among integers that repeat, as answers on a scale do.
 _MISSING_CODES = (-9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
 _CODE_AMONG_ANSWERS, _FEWEST_REPEATS = 9.0, 3
+#: Number of bytes of a digest of labels.
+LABEL_DIGEST = 16
 
 
 def note_unlabelled(n: int, what: str) -> str:
@@ -633,16 +639,26 @@ def warn_of_codes_among_texts(counts: Mapping[str, int], source: str) -> None:
         warnings.warn(MissingCodeWarning(note), stacklevel=3)
 
 
-def warn_of_similar_classes(counts: Mapping[str, int], source: str) -> None:
-    """Warn of classes whose names differ only in capitals, such as a label typed in two ways."""
+#: With more names than this, capitals may well distinguish them, as in identifiers.
+_FEW_NAMES = 50
+
+
+def warn_of_similar_names(counts: Mapping[str, int], source: str, *, noun: str = "class") -> None:
+    """Warn of classes or groups whose names differ only in capitals, such as a label typed in two ways."""
     spellings: dict[str, list[str]] = {}
     for name in counts:
         spellings.setdefault(name.casefold(), []).append(name)
-    for names in spellings.values():
-        if len(names) > 1:
-            shown = " and ".join(f"'{one_line(name, width=40)}' ({counts[name]:,})" for name in names)
-            note = f"{source}: {shown} differ only in capitals, and count as {len(names)} classes. If they are one, "
-            warnings.warn(f"{note}write them alike.", UserWarning, stacklevel=3)
+    similar = [names for names in spellings.values() if len(names) > 1]
+    if not similar or len(counts) > _FEW_NAMES:
+        return
+    shown = " and ".join(f"'{one_line(name, width=40)}' ({counts[name]:,})" for name in similar[0])
+    more = f" (and {len(similar) - 1} more such names)" if len(similar) > 1 else ""
+    plural = "classes" if noun == "class" else f"{noun}s"
+    note = (
+        f"{source}: {shown} differ only in capitals, and count as {len(similar[0])} {plural}{more}. If they are one, "
+        "write them alike."
+    )
+    warnings.warn(SimilarNamesWarning(note), stacklevel=3)
 
 
 def parse_integer(text: str) -> int | None:

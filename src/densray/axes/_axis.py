@@ -256,7 +256,7 @@ class Axis:
         """
         rows = self.rows
         if self._fitted_rows is None and rows is not None and not isinstance(rows.background, WordSpace):
-            self._fitted_rows = FittedRows.of(rows.X, self.direction, self.held_out, n_in_table=rows.n_in_table or 0)
+            self._fitted_rows = FittedRows.of(rows.X, self.direction, self.held_out, labels=rows.label_digest)
         return self._fitted_rows
 
     @cached_property

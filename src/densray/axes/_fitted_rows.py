@@ -11,6 +11,7 @@ Fitted rows that are copies of each other (`densray._copies`) count as one row, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,11 +21,10 @@ from numpy.typing import NDArray
 
 from densray._copies import ROUNDING, SINGLE, first_copies, project_on_fixed
 from densray._vocabulary import unit_rows
-from densray.report import show_count
+from densray.rows import LABEL_DIGEST
 
 if TYPE_CHECKING:
     from densray._files import Contents
-    from densray.tables import VectorTable
 
 #: A copy is nearer to its row than this share of the distance between fitted rows.
 _SHARE = 0.25
@@ -35,7 +35,7 @@ _N_MARKS = 33
 #: Marks in files of earlier versions, of rows scaled to unit length.
 _N_EARLIER_MARKS = 9
 #: Names of the arrays in the file of an axis.
-_MARKS, _LENGTHS, _HELD_OUT, _IN_TABLE = "fitted_marks", "fitted_lengths", "fitted_held_out", "fitted_in_table"
+_MARKS, _LENGTHS, _HELD_OUT, _LABELS = "fitted_marks", "fitted_lengths", "fitted_held_out", "fitted_labels"
 
 
 def _marks(X: NDArray[np.floating], direction: NDArray[np.float64], n_marks: int) -> NDArray[np.float64]:
@@ -82,15 +82,15 @@ class FittedRows:
     recognisable : bool
         False if the axis depends on the lengths of vectors, and its file does not contain them. Then all rows that
         resemble fitted rows are unsure.
-    n_in_table : int
-        Number of rows of the table they come from, with and without labels; 0 if it is not known.
+    labels : bytes
+        Digest of the column of labels in the table they come from; empty if it is not known.
     """
 
     marks: NDArray[np.float64]
     lengths: NDArray[np.float64]
     held_out: NDArray[np.float64]
     recognisable: bool = True
-    n_in_table: int = 0
+    labels: bytes = b""
 
     @classmethod
     def of(
@@ -99,7 +99,7 @@ class FittedRows:
         direction: NDArray[np.float64],
         held_out: NDArray[np.float64],
         *,
-        n_in_table: int = 0,
+        labels: bytes = b"",
     ) -> FittedRows:
         """Return the marks of rows; `held_out` is measured from their mean."""
         X = np.asarray(X, dtype=np.float64)
@@ -107,7 +107,7 @@ class FittedRows:
         scores = held_out + float(np.mean(X @ direction))
         first = first_copies(X)
         sums, counts = np.bincount(first, scores), np.bincount(first)
-        return cls(marks, lengths, sums[first] / counts[first], n_in_table=n_in_table)
+        return cls(marks, lengths, sums[first] / counts[first], labels=labels)
 
     @cached_property
     def _tree(self) -> Any:
@@ -118,7 +118,7 @@ class FittedRows:
     @cached_property
     def _distinct(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Marks, lengths and held-out scores of the rows, without copies of earlier rows."""
-        first = np.unique(first_copies(self.marks))
+        first = np.unique(first_copies(self.marks, coarse=False))  # coarse copies lie outside the tolerance
         return self.marks[first], self.lengths[first], self.held_out[first]
 
     @cached_property
@@ -153,28 +153,22 @@ class FittedRows:
         unsure = ~same & (distances <= self._rounding[nearest])
         return Recognised(near[same], self._distinct[2][nearest[same]], int(unsure.sum()), nearest[same])
 
-    def explain_unrecognised(self, n_recognised: int, table: VectorTable, concept: str) -> str:
-        """Return a warning if a table seems to have the fitted rows with changed vectors; else an empty text.
+    def count_missing(self, blocks: Iterable[NDArray[np.floating]], direction: NDArray[np.float64]) -> int:
+        """Return how many fitted rows are not among the rows of some blocks. Copies of a fitted row count as one."""
+        found: set[int] = set()
+        for X in blocks:
+            found.update(self.recognise(X, direction).fitted.tolist())
+        return len(self) - len(found)
 
-        The signs are the column of the labels, and the number of rows. A removal of another concept, for example,
-        keeps both and changes the vectors.
-        """
-        n_fitted = len(self._distinct[0])
-        column = next((name for name in table.columns if concept == name or concept.startswith(f"{name}: ")), None)
-        if column is None or len(table) != self.n_in_table or n_recognised >= n_fitted:
-            return ""
-        return (
-            f"Not held out: the table seems to be the one that this axis was fitted on (it has as many rows, and the "
-            f"column “{column}”), but only {show_count(n_recognised)} of the {show_count(n_fitted)} fitted documents "
-            "have the same vectors. If the vectors were changed, by a removal or by rounding, these documents count as "
-            "new ones and the results are too good. Fit the axis on this table."
-        )
+    def __len__(self) -> int:
+        """Return the number of fitted rows, without copies of earlier rows."""
+        return len(self._distinct[0])
 
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return the arrays to store in the file of the axis."""
         lengths = {} if self.marks.shape[1] == _N_EARLIER_MARKS else {_LENGTHS: self.lengths}
-        table = {_IN_TABLE: np.array([float(self.n_in_table)])} if self.n_in_table else {}
-        return {_MARKS: self.marks, **lengths, _HELD_OUT: self.held_out, **table}
+        labels = {_LABELS: np.array(list(self.labels), dtype=np.float64)} if self.labels else {}
+        return {_MARKS: self.marks, **lengths, _HELD_OUT: self.held_out, **labels}
 
     @classmethod
     def from_contents(cls, contents: Contents, *, normalize: bool) -> FittedRows | None:
@@ -183,8 +177,11 @@ class FittedRows:
             return None
         if _LENGTHS in contents.arrays:
             marks = contents.array(_MARKS, None, _N_MARKS)
-            n_in_table = int(contents.array(_IN_TABLE, 1)[0]) if _IN_TABLE in contents.arrays else 0
+            labels = b""
+            if _LABELS in contents.arrays:
+                numbers = contents.array(_LABELS, LABEL_DIGEST)
+                labels = bytes(np.clip(np.nan_to_num(numbers), 0, 255).astype(np.uint8))
             lengths, held_out = contents.array(_LENGTHS, len(marks)), contents.array(_HELD_OUT, len(marks))
-            return cls(marks, lengths, held_out, n_in_table=n_in_table)
+            return cls(marks, lengths, held_out, labels=labels)
         marks = contents.array(_MARKS, None, _N_EARLIER_MARKS)
         return cls(marks, np.ones(len(marks)), contents.array(_HELD_OUT, len(marks)), recognisable=normalize)

@@ -33,13 +33,13 @@ from densray._copies import project_on_fixed
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._citation import cite_axis
-from densray.axes._tables import check_table
+from densray.axes._tables import check_table, explain_changed
 from densray.axes._verdict import show_grade
 from densray.errors import Argument, TaskError, name_some, refuse_text
 from densray.groups import find_equal_rows, first_copies, join_groups, number_groups
 from densray.progress import Progress
 from densray.report import Citation, Column, Input, Provenance, Result, Table, show_count, show_number
-from densray.rows import warn_of_missing_codes, warn_of_similar_classes
+from densray.rows import warn_of_missing_codes, warn_of_similar_names
 from densray.tables import VectorTable, open_table
 
 if TYPE_CHECKING:
@@ -256,7 +256,6 @@ def mean_scores(
     keys, codes, ordered = _keys(table, by)
     sums, scores = np.zeros((len(keys), table.width)), np.full(len(table), np.nan)
     fitted, n_fitted, n_unsure = axis.fitted_rows, 0, 0
-    recognised: set[int] = set()
     marks = np.full((len(table), min(table.width, _N_MARKS)), np.nan)
     for start, X in table.blocks():
         stop, places = start + len(X), np.flatnonzero(codes[start : start + len(X)] >= 0)
@@ -269,7 +268,6 @@ def mean_scores(
                 coordinates[matches.places] = matches.held_out
                 n_fitted += len(matches.places)
                 n_unsure += matches.n_unsure
-                recognised.update(matches.fitted.tolist())
             scores[start + places] = coordinates
             marks[start + places] = vectors if table.width <= _N_MARKS else project_on_fixed(vectors, _N_MARKS)
             own = codes[start + places]
@@ -281,7 +279,7 @@ def mean_scores(
     if not used.size:
         raise TaskError(f"no document with a usable vector has a value in {name_some(by)}, so there are no means.")
     given = None if groups is None else number_groups(table.column(groups).to_pylist())[used]
-    together, n_repeated = _draws(marks[used], given)
+    together, n_repeated = _draws(marks[used], given, table.width)
     figures, overall = _compare_groups(scores[used], codes[used], together)
     overall_row = sums.sum(axis=0) / len(used)
     rows = []
@@ -304,7 +302,7 @@ def mean_scores(
         n_fitted=n_fitted,
         n_unsure=n_unsure,
         n_repeated=n_repeated,
-        unrecognised="" if fitted is None else fitted.explain_unrecognised(len(recognised), table, axis.concept),
+        unrecognised=explain_changed(axis, table),
         axis_verdict="" if verdict is None else verdict.sentence,
         axis_grade=None if verdict is None else verdict.grade,
         orientation=axis.orientation,
@@ -318,13 +316,13 @@ def mean_scores(
     )
 
 
-def _draws(marks: NDArray[np.float64], given: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], int]:
+def _draws(marks: NDArray[np.float64], given: NDArray[np.int64] | None, width: int) -> tuple[NDArray[np.int64], int]:
     """Return the number of the draw of each document, and the number of documents that repeat an earlier vector."""
-    first = first_copies(marks)
+    first = first_copies(marks, width=width)
     n_repeated = len(first) - len(np.unique(first))
     if given is None:
         return np.asarray(first, dtype=np.int64), n_repeated
-    equal = find_equal_rows([""] * len(first), marks, given)
+    equal = find_equal_rows([""] * len(first), marks, given, width=width)
     return given if equal is None else join_groups(given, equal.numbers), n_repeated
 
 
@@ -479,7 +477,7 @@ def _values(table: VectorTable, name: str) -> list[Any]:
         warn_of_missing_codes(numbers, f"{table.name}, column '{name}'", noun="value")
     else:
         texts = Counter(value for value in values if isinstance(value, str))
-        warn_of_similar_classes(texts, f"{table.name}, column '{name}'")
+        warn_of_similar_names(texts, f"{table.name}, column '{name}'", noun="group")
     return values
 
 

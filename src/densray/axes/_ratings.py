@@ -14,7 +14,7 @@ from densray._copies import first_copies
 from densray._vocabulary import unit_rows
 from densray.axes._axis import Axis
 from densray.axes._options import DEFAULTS, AxisChoices, AxisOptions
-from densray.axes._tables import check_table
+from densray.axes._tables import check_table, explain_changed
 from densray.axes._tasks import find_rows
 from densray.axes._uncertainty import Scores
 from densray.errors import Advice, Argument, CoverageError, LabelError, TaskError, first_missing, name_some, suggest
@@ -453,13 +453,10 @@ def _in_table(
     vectors = np.concatenate([X for X, _ in blocks])
     fitted = axis.fitted_rows
     only_fitted: set[int] | None = None
-    unrecognised = ""
     if fitted is not None:
         unit = unit_rows(vectors) if axis.options.normalize else vectors
         is_new = np.ones(len(rows), dtype=bool)
-        matches = fitted.recognise(unit, axis.direction)
-        is_new[matches.places] = False
-        unrecognised = fitted.explain_unrecognised(len(set(matches.fitted.tolist())), table, axis.concept)
+        is_new[fitted.recognise(unit, axis.direction).places] = False
         only_fitted = set(rows.tolist()) - set(rows[is_new].tolist())
         kept = is_new | np.isin(rows, list(only_fitted))
         rows, vectors = rows[kept], vectors[kept]
@@ -471,7 +468,8 @@ def _in_table(
         for values in (scores.score, scores.standard_error)
     ]
     assert means[0] is not None
-    missing = tuple(item for place, item in enumerate(ratings.items) if place not in set(rated.tolist()))
+    found = set(rated.tolist())
+    missing = tuple(item for place, item in enumerate(ratings.items) if place not in found)
     return _Located(
         rated,
         Scores(means[0], standard_error=means[1]),
@@ -479,7 +477,7 @@ def _in_table(
         missing,
         vectors=_means(vectors, inverse),
         was_fitted=None if only_fitted is None else np.isin(rated, list(only_fitted)),
-        unrecognised=unrecognised,
+        unrecognised=explain_changed(axis, table),
     )
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from densray._vocabulary import unit_rows
+from densray.report import show_count
 from densray.tables import RewrittenTable, VectorTable, check_new, rewrite_table, with_columns
 
 if TYPE_CHECKING:
@@ -69,6 +71,35 @@ def check_table(axis: Axis, table: VectorTable) -> None:
     if axis.encoder is not None:
         axis.encoder.check_matches(table.encoder, "the axis", table.name)
     axis.check_width(table.width, table.name)
+
+
+#: An unchanged table has at least this share of the rows that its axis was fitted on: some may have lost their vector.
+_LEAST_RECOGNISED = 0.9
+
+
+def explain_changed(axis: Axis, table: VectorTable) -> str:
+    """Return a warning if a table is the one that an axis was fitted on, with changed vectors; else an empty text.
+
+    The table is recognised by its column of labels. A removal of another concept, for example, keeps these and changes
+    the vectors, so the fitted rows are not recognised and count as new ones.
+    """
+    fitted = axis.fitted_rows
+    column = next(
+        (name for name in table.columns if axis.concept == name or axis.concept.startswith(f"{name}: ")), None
+    )
+    if fitted is None or not fitted.labels or column is None or table.digest_of(column) != fitted.labels:
+        return ""
+    blocks = (X[np.isfinite(X[:, 0])] for _, X in table.with_directions().blocks())
+    vectors = (unit_rows(X) if axis.options.normalize else X for X in blocks if len(X))
+    n_missing = fitted.count_missing(vectors, axis.direction)
+    if n_missing <= (1.0 - _LEAST_RECOGNISED) * len(fitted):
+        return ""
+    return (
+        f"Not held out: the axis was fitted on this table (its column “{column}” has the same labels), but the vectors "
+        f"of {show_count(n_missing)} of the {show_count(len(fitted))} fitted documents have changed since, for example "
+        "by a removal or by rounding. These documents count as new ones, so the results are too good. Fit the axis on "
+        "this table."
+    )
 
 
 class _Scorer:

@@ -19,7 +19,7 @@ from densray.rows import (
     sort_classes,
     warn_of_codes_among_texts,
     warn_of_missing_codes,
-    warn_of_similar_classes,
+    warn_of_similar_names,
 )
 from densray.tables._arrow import arrow
 from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores, signs_of_no_label
@@ -272,7 +272,7 @@ def _read_labels(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArr
         check_not_scores(table.name, name, counts)
     source = f"{table.name}, column '{name}'"
     warn_of_codes_among_texts(counts, source)
-    warn_of_similar_classes(counts, source)
+    warn_of_similar_names(counts, source)
     return _by_class(codes, texts)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,14 @@ from densray._arrays import MISSING_SIGNS, category
 from densray._notation import explain_number, has_clear_comma
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
-from densray.rows import Rows, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes, warn_of_similar_classes
+from densray.rows import (
+    LABEL_DIGEST,
+    Rows,
+    sort_classes,
+    warn_of_codes_among_texts,
+    warn_of_missing_codes,
+    warn_of_similar_names,
+)
 from densray.tables._arrow import arrow
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
@@ -272,9 +280,23 @@ class VectorTable:
             )
             rows = sort_classes(rows, ordered_values(self.schema, name, self.column(name)))
             warn_of_codes(values[places], f"{self.name}, column '{name}'")
-            rows = replace(rows, dropped=dropped, encoder=self.encoder, table=self.name, n_in_table=len(self))
+            rows = replace(
+                rows,
+                dropped=dropped,
+                encoder=self.encoder,
+                table=self.name,
+                n_in_table=len(self),
+                label_digest=self.digest_of(name),
+            )
             sets.append(rows)
         return tuple(sets)
+
+    def digest_of(self, name: str) -> bytes:
+        """Return a digest of the values of a column. It does not depend on the format of the file."""
+        values = self.column(name).to_pylist()
+        is_number = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
+        texts = [f"{value:.9g}" if number else str(value) for value, number in zip(values, is_number, strict=True)]
+        return blake2b("\0".join(texts).encode(), digest_size=LABEL_DIGEST).digest()
 
     def row_names(self) -> list[str]:
         """Return a name for every row: the column ``id`` if its values differ, else "row 1", "row 2" and so on."""
@@ -403,7 +425,7 @@ def warn_of_codes(labels: NDArray[Any], source: str) -> None:
     if labels.dtype == object:
         counts = Counter(labels.tolist())
         warn_of_codes_among_texts(counts, source)
-        warn_of_similar_classes(counts, source)
+        warn_of_similar_names(counts, source)
     else:
         warn_of_missing_codes(labels, source)
 
