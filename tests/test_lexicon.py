@@ -338,5 +338,10 @@ def test_names_of_ends_in_their_order_or_in_neither_list_are_taken(tmp_path):
     lexicon = Lexicon.from_word_lists(["rich", "poor man's"], ["poor", "rich"], conflicts="mean")
     for names in (("poor", "x"), ("left", "right"), None):
         lexicon.check_label_names(names)
+    for names in (("low", "high"), ("negative", "positive"), ("neg", "pos")):  # they say which end they are
+        Lexicon({names[1]: -1, "tall": -1, "tiny": 1}).check_label_names(names)
+        Lexicon({names[0]: 1, "tall": -1, "tiny": 1}).check_label_names(names)
+        with pytest.raises(LexiconError, match="the low end first"):
+            Lexicon({names[0]: -1, names[1]: 1}).check_label_names(names[::-1])
     scores = Lexicon({"rich": 3.0, "fair": 2.0, "poor": 1.0})
     scores.check_label_names(("rich", "poor"))  # scores have no ends of words

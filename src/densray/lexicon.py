@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Dropped", "Lexicon", "column_names", "encoding_note", "read_words", "split_words"]
 
+#: Names that say which end they are: the low one, the high one.
+_NAMES_OF_ENDS = ({"low", "negative", "neg"}, {"high", "positive", "pos"})
+
 
 class Lexicon:
     """Words and their labels or scores, each word once.
@@ -328,7 +331,8 @@ class Lexicon:
     def check_label_names(self, label_names: Sequence[str] | None) -> None:
         """Raise if the name of the low end is a word of the high end only, or the reverse: they seem to be swapped.
 
-        The name of the file of a list counts as one of its words.
+        The name of the file of a list counts as one of its words. Names that say which end they are ("low", "negative",
+        "neg" for the low end, "high", "positive", "pos" for the high end) may be words of the other end.
 
         Parameters
         ----------
@@ -351,7 +355,8 @@ the high end. Use label_names=('poor', 'rich').
         files = [{file.casefold()} - {""} for file in self._files]
         names = tuple(map(str, label_names))
         for end, name in enumerate(names):
-            own, others = (words[side] | files[side] for side in (end, 1 - end))
+            is_clear = name.casefold() in _NAMES_OF_ENDS[end]
+            own, others = (files[side] if is_clear else files[side] | words[side] for side in (end, 1 - end))
             if name.casefold() in others and name.casefold() not in own:
                 what = "a word" if name.casefold() in words[1 - end] else "the file"
                 raise LexiconError(
