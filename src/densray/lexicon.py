@@ -40,6 +40,29 @@ __all__ = ["Dropped", "Lexicon", "column_names", "encoding_note", "read_words", 
 _NAMES_OF_ENDS = ({"low", "negative", "neg"}, {"high", "positive", "pos"})
 
 
+def check_end_names(
+    names: Sequence[str], labels: NDArray[np.float64], label_names: Sequence[str], *, files: Sequence[str] = ("", "")
+) -> None:
+    """Raise if the names of the ends of words with two labels seem to be swapped.
+
+    `files` are the names of the files of the low and of the high end; see :meth:`Lexicon.check_label_names`.
+    """
+    is_high = labels == labels.max()
+    words = [{word.casefold() for word, high in zip(names, is_high, strict=True) if high == end} for end in (0, 1)]
+    of_files = [{file.casefold()} - {""} for file in files]
+    given = tuple(map(str, label_names))
+    for end, name in enumerate(given):
+        is_clear = name.casefold() in _NAMES_OF_ENDS[end]
+        own, others = (of_files[side] if is_clear else of_files[side] | words[side] for side in (end, 1 - end))
+        if name.casefold() in others and name.casefold() not in own:
+            what = "a word" if name.casefold() in words[1 - end] else "the file"
+            raise LexiconError(
+                Argument("label_names", given),
+                f" is given, the low end first, and '{name}' is {what} of the {('high', 'low')[end]} end.",
+                Advice(" Use ", Argument("label_names", given[::-1]), "."),
+            )
+
+
 class Lexicon:
     """Words and their labels or scores, each word once.
 
@@ -348,22 +371,7 @@ the high end. Use label_names=('poor', 'rich').
         """
         if label_names is None or len(label_names) != 2 or not self.is_binary:
             return
-        is_high = self.labels == self.labels.max()
-        words = [
-            {word.casefold() for word, high in zip(self.words, is_high, strict=True) if high == end} for end in (0, 1)
-        ]
-        files = [{file.casefold()} - {""} for file in self._files]
-        names = tuple(map(str, label_names))
-        for end, name in enumerate(names):
-            is_clear = name.casefold() in _NAMES_OF_ENDS[end]
-            own, others = (files[side] if is_clear else files[side] | words[side] for side in (end, 1 - end))
-            if name.casefold() in others and name.casefold() not in own:
-                what = "a word" if name.casefold() in words[1 - end] else "the file"
-                raise LexiconError(
-                    Argument("label_names", names),
-                    f" is given, the low end first, and '{name}' is {what} of the {('high', 'low')[end]} end.",
-                    Advice(" Use ", Argument("label_names", names[::-1]), "."),
-                )
+        check_end_names(self.words, self.labels, label_names, files=self._files)
 
     def without(self, words: Iterable[str], *, any_case: bool | None = False) -> Lexicon:
         """Return the lexicon without these words; ``"ice cream"`` also removes ``"ice_cream"``."""
