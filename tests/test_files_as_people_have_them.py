@@ -541,11 +541,13 @@ def test_a_first_line_that_names_the_column_of_words_is_pointed_out(tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "lines", "headings"),
     [
+        ("a.csv", ["term:", "rich"], "line, 'term:', counts as a word"),
+        ("high.txt", ["high:", "Rome"], "line, 'high:', counts as a word"),
         ("high.csv", ["Wort", "rich"], "line, 'Wort', counts as a word"),
         ("high.txt", ["Positive", "rich"], "line, 'Positive', counts as a word"),
-        ("reich.csv", ["reich", "rich"], "line, 'reich', counts as a word"),
+        ("reich.csv", ["Reich", "rich"], "line, 'Reich', counts as a word"),
         ("h_reich.csv", ["Reich", "rich"], "line, 'Reich', counts as a word"),
-        ("a.csv", ["My good words", "rich", "posh", "lavish"], "line, 'My good words', counts as a word"),
+        ("a.csv", ["My good words", *"abcde"], "line, 'My good words', counts as a word"),
         ("a.csv", ["Liste gut", "Wort", "rich", "posh"], "two lines, 'Liste gut' and 'Wort', count as words"),
     ],
 )
@@ -575,11 +577,29 @@ def test_headings_of_a_list_of_words_in_an_excel_file_are_pointed_out(tmp_path: 
         ["rich", "New York, N.Y.", "10,000", "posh"],
         [":)", ";)", ";D", "R&amp;B", ";", "posh"],
         ["well-to-do", "a", "b"],
+        ["New York", "Rome", "Bern", "Paris"],
+        ["New York City", "Rome", "Bern", "Paris", "Oslo", "Kyoto"],
+        ["ice cream", "cake", "bread", "soup", "jam", "tea"],
+        ["hot ice cream", "cake", "bread", "soup", "jam", "tea"],
+        ["rich", "wealthy", "affluent"],  # the first word, or its end, is also the name of the file
+        ["Reichtum", "Geld", "Luxus"],
+        ["positive", "good", "nice"],
+        ["high", "tall", "steep"],
+        ["low", "small"],
+        ["he", "him", "his"],
     ],
 )
 def test_ordinary_lists_of_words_are_read_as_they_are(words: list[str], tmp_path: Path) -> None:
-    (tmp_path / "list.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-    assert Lexicon.from_word_lists(tmp_path / "list.txt", ["poor"]).words == (*words, "poor")
+    for name in ("list.txt", f"{words[0].replace('/', '')}.txt", f"seeds_{words[0].replace('/', '')}.txt"):
+        (tmp_path / name).write_text("\n".join(words) + "\n", encoding="utf-8")
+        assert Lexicon.from_word_lists(tmp_path / name, ["poor"]).words == (*words, "poor")  # a warning would be raised
+
+
+@pytest.mark.parametrize("length", [100, 300, 10_000])
+def test_words_in_one_text_are_no_file_however_long(length: int) -> None:
+    for text in ("x," * length, "x/" * length, "x" * length):
+        with pytest.raises(LexiconError, match=r"no such file in .* For words, give a list"):
+            Lexicon.from_word_lists(text, ["poor"])
 
 
 @pytest.mark.parametrize(
@@ -896,6 +916,9 @@ def test_a_table_of_documents_in_place_of_a_space_is_named(tmp_path: Path, capsy
     assert "docs.csv seems to be a table of documents with vectors, not a space of words." in message
     assert "labels: --label-column. Or name the model that embeds words for it: --encoder." in message
     with pytest.raises(DataError, match=r"Open it with densray.tables.open_table"):
+        load_space(str(path))
+    path.write_text('word,vector\ncat,"[0.1, 0.2]"\ndog,"[0.3, 0.2]"\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"a column 'word' and lists of numbers in one column.* or as parquet"):
         load_space(str(path))
     numbered = "id,text,d0,d1,d2\n" + "".join(f"{at},Text,0.1,0.2,0.{at}\n" for at in range(3))
     path.write_text(numbered, encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from densray.axes import diagnose
+from densray.axes import Axis, diagnose
 from densray.errors import DensRayError, HeaderDetectedWarning, LexiconError
 from densray.lexicon import Lexicon
 from densray.space import WordSpace
@@ -332,11 +332,20 @@ def test_names_of_ends_that_are_swapped_are_refused(tmp_path, names):
     space = WordSpace(["rich", "posh", "poor", "needy"], np.eye(4) + np.arange(4)[:, None])
     with pytest.raises(LexiconError, match=rf"the low end first, .* Use label_names={re.escape(str(names[::-1]))}\."):
         diagnose(space, lexicon, label_names=names)
+    if names[0].lower() == "rich" or names[1] == "poor":  # rows know the words, not the files
+        with pytest.raises(LexiconError, match="the low end first"):
+            Axis.fit(lexicon.align(space), label_names=names)
+    Axis.fit(lexicon.align(space), label_names=("poor", "rich"))
 
 
 def test_names_of_ends_in_their_order_or_in_neither_list_are_taken(tmp_path):
     lexicon = Lexicon.from_word_lists(["rich", "poor man's"], ["poor", "rich"], conflicts="mean")
     for names in (("poor", "x"), ("left", "right"), None):
         lexicon.check_label_names(names)
+    for names in (("low", "high"), ("negative", "positive"), ("neg", "pos")):  # they say which end they are
+        Lexicon({names[1]: -1, "tall": -1, "tiny": 1}).check_label_names(names)
+        Lexicon({names[0]: 1, "tall": -1, "tiny": 1}).check_label_names(names)
+        with pytest.raises(LexiconError, match="the low end first"):
+            Lexicon({names[0]: -1, names[1]: 1}).check_label_names(names[::-1])
     scores = Lexicon({"rich": 3.0, "fair": 2.0, "poor": 1.0})
     scores.check_label_names(("rich", "poor"))  # scores have no ends of words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -146,6 +147,37 @@ def test_several_columns_that_could_hold_the_items_are_refused(tmp_path, text, n
     assert Ratings.read(path, item_column=text.split("\n")[0].count("Rater") + 1).items == ("tiger", "shark")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Concept,Category,rating\ntiger,mammal,6\ncow,mammal,5\nshark,fish,5\n",
+        "Words (English),PoS,Valence\ntiger,NOUN,6\nsee,VERB,5\nshark,NOUN,5\n",
+        "tiger,NOUN,6\nsee,VERB,5\nshark,NOUN,3.5\n",
+        "Concept,Category,Rater,rating\n" + "".join(f"{each},{at},{5 + at}\n" for at in (1, 2) for each in
+                                                   ("tiger,mammal", "cow,mammal", "shark,fish")),
+        "Concept,PoS,rating\n" + "".join(f"w{at},NOUN,{at % 5}\n" for at in range(20)) + "w3,VERB,2\n",
+    ],
+)  # fmt: skip
+def test_the_only_column_that_distinguishes_the_items_holds_them_and_the_notes_say_so(tmp_path, text):
+    raters = "Rater" if "Rater" in text else None
+    found = Ratings.read(written(tmp_path, text), rating_column=2 + bool(raters), rater_column=raters)
+    rows = [line.split(",") for line in text.split("\n")[:-1] if line[-1].isdigit()]
+    assert found.items == tuple(dict.fromkeys(row[0] for row in rows))
+    assert re.fullmatch(r"The items were read from the column .*, not from .*\.", found.notes[0])
+
+
+def test_a_phrase_is_preferred_to_a_name_that_may_be_a_persons(tmp_path):
+    found = Ratings.read(written(tmp_path, "name,phrase,rating\nAnn,ice cream,1\nBob,hot soup,2\n"))
+    assert found.items == ("ice cream", "hot soup")
+    assert Ratings.read(written(tmp_path, "name,rating\nAnn,1\nBob,2\n")).items == ("Ann", "Bob")
+
+
+def test_columns_of_which_none_distinguishes_the_items_are_refused(tmp_path):
+    lines = [f"w{at % 4},c{at // 4},{at % 5}" for at in range(16)]  # each item once per condition
+    with pytest.raises(LexiconError, match="any of these columns: 'Concept', 'Condition'"):
+        Ratings.read(written(tmp_path, "\n".join(["Concept,Condition,Mittel", *lines])))
+
+
 def test_the_only_column_that_is_not_of_raters_holds_the_items(tmp_path):
     found = Ratings.read(written(tmp_path, "Rater,Tier,Mittel\na,tiger,6\nb,shark,5\n"), rater_column="Rater")
     assert found.items == ("tiger", "shark")
@@ -159,16 +191,18 @@ def long_ratings(raters: str, *, twice: bool = False) -> str:
     return "\n".join([f"Wort;{raters};Urteil", *lines, *(lines[:1] if twice else [])]) + "\n"
 
 
-@pytest.mark.parametrize(("name", "verb"), [("VP", "seems to"), ("Participant_ID", "seems to"), ("Wer", "may")])
-def test_a_column_of_raters_that_is_not_used_is_pointed_out(tmp_path, name, verb):
+@pytest.mark.parametrize("name", ["VP", "Participant_ID", "annotator", "Proband", "worker id"])
+def test_a_column_of_raters_that_is_not_used_is_pointed_out(tmp_path, name):
     path = written(tmp_path, long_ratings(name))
-    message = f"the items repeat, and the column '{name}' {verb} name the raters.*rater_column='{name}'"
+    message = f"the items repeat, and the column '{name}' seems to name the raters.*rater_column='{name}'"
     with pytest.warns(RaterColumnWarning, match=message):
         assert Ratings.read(path, rating_column="Urteil").n_raters is None
     assert Ratings.read(path, rating_column="Urteil", rater_column=name).n_raters == 2
 
 
-def test_columns_that_are_not_of_raters_are_not_pointed_out(tmp_path):
+@pytest.mark.parametrize("name", ["year", "condition", "gender", "Wer", "session", "list"])
+def test_columns_that_are_not_of_raters_are_not_pointed_out(tmp_path, name):
+    assert Ratings.read(written(tmp_path, long_ratings(name)), rating_column="Urteil").n_raters is None
     lines = [f"w{at % 6};{('fish', 'bird')[at % 2]};{at % 5 + 0.5};{at}" for at in range(12)]
     path = written(tmp_path, "\n".join(["Wort;Art;Urteil;Nr", *lines]))
     Ratings.read(path, rating_column="Urteil")  # a warning would be an error
@@ -212,6 +246,16 @@ def test_raters_against_the_others_constant_or_copied_are_named_in_the_result():
     ]
     noise = np.random.default_rng(1).normal(size=(30, 8))
     assert Ratings.of(items, noise).doubtful_raters() == []  # weak agreement is not a reversed scale
+
+
+@pytest.mark.parametrize("names", [(), ("Ann", "Bob")])
+def test_two_raters_who_disagree_are_not_both_against_the_others(names):
+    up = np.arange(12.0)
+    found = replace(Ratings.of([f"w{at}" for at in range(12)], np.column_stack([up, 11 - up])), rater_names=names)
+    sentence = "The two raters rate in opposite directions (r = −1.00). Check the direction of the scale."
+    assert found.doubtful_raters() == [sentence]
+    agreeing = Ratings.of(found.items, np.column_stack([up, up + up % 3]))
+    assert agreeing.doubtful_raters() == []
 
 
 def test_more_than_all_of_the_explainable_variance_is_at_least_all():

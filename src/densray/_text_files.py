@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,10 +40,12 @@ FilePath = str | PathLike[str]
 NAMES_OF_WORDS = ("word", "words", "wort", "wörter", "item", "items", "stimulus", "stimuli", "term", "terms", "begriff",
                   "begriffe", "token", "tokens", "lemma", "lemmas", "lemmata", "mot", "mots", "palabra", "palabras",
                   "parola", "parole", "woord", "woorden")  # fmt: skip
-#: First lines of a list of words that usually name its column.
-_COLUMN_NAMES = {*NAMES_OF_WORDS, "positive", "negative", "pos", "neg", "positiv", "negativ", "high", "low"}
-#: Number of single words below a line of several words that make it look like a title.
-_FEWEST_BELOW_TITLE = 3
+#: Names of ends, which are headings of a list of words if they are written in another way than the words.
+_NAMES_OF_ENDS = {"positive", "negative", "pos", "neg", "positiv", "negativ", "high", "low"}
+#: Number of words of a title, and of single words below it.
+_FEWEST_IN_TITLE, _FEWEST_BELOW_TITLE = 3, 5
+#: Length of the longest path that errors repeat as it is.
+_LONGEST_PATH = 255
 
 _LARGEST_BYTES = 1 << 30
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
@@ -450,9 +453,10 @@ def read_words(source: FilePath | Iterable[str], *, comment: str | None = None, 
     """Return the words of a list, or of a file: one per line, or all in one line, separated as in `split_words`."""
     if not isinstance(source, str | PathLike):
         return list(source)
-    if isinstance(source, str) and "\0" not in source and not Path(source).exists():
+    if isinstance(source, str) and "\0" not in source and not os.path.exists(source):  # Path.exists may raise
         raise LexiconError(
-            f"{source}: no such file in {Path(source).parent.resolve()}.",
+            f"{source if len(source) <= _LONGEST_PATH else shorten(source)}: no such file in "
+            f"{Path(source).parent.resolve()}.",
             Advice(python=f" For words, give a list: [{shorten(source)}]."),
         )
     file = TextFile(source, encoding=encoding, error=LexiconError)
@@ -523,17 +527,32 @@ def _headings(words: list[str], stem: str) -> list[str]:
 
     >>> _headings(["Wort", "gut"], "liste"), _headings(["Gute Leute", "Wort", "gut", "nett"], "liste")
     (['Wort'], ['Gute Leute', 'Wort'])
-    >>> _headings(["Rich", "good"], "rich"), _headings(["New York", "Los Angeles", "Rome", "Bern"], "cities")
-    (['Rich'], [])
+    >>> _headings(["Rich", "good"], "rich"), _headings(["rich", "good"], "rich"), _headings(["High", "Rome"], "high")
+    (['Rich'], [], [])
     """
-    stem = stem.casefold()
-    names = {*_COLUMN_NAMES, stem, stem.rpartition("_")[2]}
-    others = words[1:]
-    is_name = words[0].casefold() in names
-    is_title = " " in words[0] and len(others) >= _FEWEST_BELOW_TITLE and not any(" " in word for word in others)
-    if not is_name and not is_title:
+    first, *others = words
+    name, stem = first.removesuffix(":").casefold(), stem.casefold()
+    if name in NAMES_OF_WORDS:
+        return words[:1]
+    if " " in first and others[:1] and others[0].removesuffix(":").casefold() in NAMES_OF_WORDS:
+        return words[:2]
+    if not _differs_in_form(first, others):
         return []
-    return words[:2] if is_title and others[0].casefold() in names else words[:1]
+    if name in {*_NAMES_OF_ENDS, stem, stem.rpartition("_")[2]}:
+        return words[:1]
+    is_title = len(first.split()) >= _FEWEST_IN_TITLE and len(others) >= _FEWEST_BELOW_TITLE
+    return [first, *_headings(others, stem)] if is_title and not any(" " in word for word in others) else []
+
+
+def _differs_in_form(first: str, others: list[str]) -> bool:
+    """Return whether a line alone ends in a colon, or alone has capital letters.
+
+    >>> _differs_in_form("rich:", ["posh"]), _differs_in_form("Rich", ["posh"]), _differs_in_form("Rich", ["Posh"])
+    (True, True, False)
+    """
+    if first.endswith(":"):
+        return not any(word.endswith(":") for word in others)
+    return first != first.lower() and all(word == word.lower() for word in others)
 
 
 def read_pairs(source: FilePath | Iterable[Sequence[str]], *, encoding: str = "utf-8") -> list[tuple[str, str]]:

@@ -286,7 +286,7 @@ class EncodingDetectedWarning(Message, UserWarning):
 
 
 class HeaderDetectedWarning(Message, UserWarning):
-    """The first line of a lexicon file was read as the names of its columns."""
+    """The first line of a lexicon was read as the names of its columns, or seems to be a heading of a word list."""
 
 
 class MissingCodeWarning(Message, UserWarning):

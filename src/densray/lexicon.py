@@ -36,6 +36,32 @@ if TYPE_CHECKING:
 
 __all__ = ["Dropped", "Lexicon", "column_names", "encoding_note", "read_words", "split_words"]
 
+#: Names that say which end they are: the low one, the high one.
+_NAMES_OF_ENDS = ({"low", "negative", "neg"}, {"high", "positive", "pos"})
+
+
+def check_end_names(
+    names: Sequence[str], labels: NDArray[np.float64], label_names: Sequence[str], *, files: Sequence[str] = ("", "")
+) -> None:
+    """Raise if the names of the ends of words with two labels seem to be swapped.
+
+    `files` are the names of the files of the low and of the high end; see :meth:`Lexicon.check_label_names`.
+    """
+    is_high = labels == labels.max()
+    words = [{word.casefold() for word, high in zip(names, is_high, strict=True) if high == end} for end in (0, 1)]
+    of_files = [{file.casefold()} - {""} for file in files]
+    given = tuple(map(str, label_names))
+    for end, name in enumerate(given):
+        is_clear = name.casefold() in _NAMES_OF_ENDS[end]
+        own, others = (of_files[side] if is_clear else of_files[side] | words[side] for side in (end, 1 - end))
+        if name.casefold() in others and name.casefold() not in own:
+            what = "a word" if name.casefold() in words[1 - end] else "the file"
+            raise LexiconError(
+                Argument("label_names", given),
+                f" is given, the low end first, and '{name}' is {what} of the {('high', 'low')[end]} end.",
+                Advice(" Use ", Argument("label_names", given[::-1]), "."),
+            )
+
 
 class Lexicon:
     """Words and their labels or scores, each word once.
@@ -328,7 +354,8 @@ class Lexicon:
     def check_label_names(self, label_names: Sequence[str] | None) -> None:
         """Raise if the name of the low end is a word of the high end only, or the reverse: they seem to be swapped.
 
-        The name of the file of a list counts as one of its words.
+        The name of the file of a list counts as one of its words. Names that say which end they are ("low", "negative",
+        "neg" for the low end, "high", "positive", "pos" for the high end) may be words of the other end.
 
         Parameters
         ----------
@@ -344,21 +371,7 @@ the high end. Use label_names=('poor', 'rich').
         """
         if label_names is None or len(label_names) != 2 or not self.is_binary:
             return
-        is_high = self.labels == self.labels.max()
-        words = [
-            {word.casefold() for word, high in zip(self.words, is_high, strict=True) if high == end} for end in (0, 1)
-        ]
-        files = [{file.casefold()} - {""} for file in self._files]
-        names = tuple(map(str, label_names))
-        for end, name in enumerate(names):
-            own, others = (words[side] | files[side] for side in (end, 1 - end))
-            if name.casefold() in others and name.casefold() not in own:
-                what = "a word" if name.casefold() in words[1 - end] else "the file"
-                raise LexiconError(
-                    Argument("label_names", names),
-                    f" is given, the low end first, and '{name}' is {what} of the {('high', 'low')[end]} end.",
-                    Advice(" Use ", Argument("label_names", names[::-1]), "."),
-                )
+        check_end_names(self.words, self.labels, label_names, files=self._files)
 
     def without(self, words: Iterable[str], *, any_case: bool | None = False) -> Lexicon:
         """Return the lexicon without these words; ``"ice cream"`` also removes ``"ice_cream"``."""

@@ -21,6 +21,7 @@ from densray._notation import decimal_delimiter, doubtful_number, explain_doubt,
 from densray._text_files import NAMES_OF_WORDS, Line, TextFile
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LabelError, LexiconError, RaterColumnWarning, name_some, shorten
+from densray.report import show_number
 from densray.rows import Rows, warn_of_missing_codes
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ __all__ = ["RatingColumns", "Ratings", "reliability_with_gaps", "split_half_reli
 Vector = NDArray[np.float64]
 
 #: Usual names of the column of items; the index that pandas writes has no name.
-_ITEM_NAMES = (*dict.fromkeys((*NAMES_OF_WORDS, *WORD_NAMES)), "row", "name", "text", "phrase", "occupation", "")
+_ITEM_NAMES = (*dict.fromkeys((*NAMES_OF_WORDS, *WORD_NAMES)), "row", "text", "phrase", "occupation", "name", "")
 _NAMES_OF_ITEMS = {*_ITEM_NAMES} - {"name", ""}
 #: Usual names of the column of raters, without marks and a final "id" or number sign.
 _RATER_NAMES = {"rater", "raters", "participant", "participants", "subject", "subj", "respondent", "annotator",
@@ -42,8 +43,8 @@ _RATER_NAMES = {"rater", "raters", "participant", "participants", "subject", "su
 _RATER_ENDINGS = re.compile(r"(id|nr|no|num|number|nummer|code|name)$")
 #: Number of raters to name.
 _MOST_RATERS = 5
-#: An identifier: a whole number or a text.
-_IDENTIFIER = re.compile(r"\d+|.*[^\W\d_].*")
+#: Share of the items that a column of items distinguishes; homographs are equal.
+_SHARE_DISTINCT = 0.9
 #: Items repeat if there are at least this many ratings per item, on average.
 _RATINGS_PER_ITEM = 1.5
 #: Raters of at least this many items are compared with the others.
@@ -80,7 +81,7 @@ class RatingColumns:
         table = _Table(TextFile(path, encoding=encoding, error=LexiconError))
         items = table.likely_items(())
         items = table.candidates(())[0] if items is None else items
-        return cls(tuple(table.names or ()), table.width, items, tuple(table.likely_ratings((items,)) or ()))
+        return cls(tuple(table.names or ()), table.width, items, tuple(table.likely_ratings(items) or ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,10 +231,10 @@ class Ratings:
         table = _Table(TextFile(path, encoding=encoding, error=LexiconError))
         errors_at = None if error_column is None else table.place(error_column)
         by_line = None if rater_column is None else table.place(rater_column)
-        chosen = () if rating_column is None else table.rating_places(rating_column, other_places=())
+        chosen = () if rating_column is None else table.rating_places(rating_column, None)
         taken = (errors_at, by_line, *chosen)
         item_at = table.item_place(item_column, taken=taken)
-        rating_at = table.rating_places(rating_column, other_places=(item_at, errors_at, by_line))
+        rating_at = table.rating_places(rating_column, item_at, others=(errors_at, by_line))
         if len(rating_at) > 1 and (errors_at is not None or by_line is not None):
             raise table.file.problem("several columns of ratings are one rater each; name one of them, or no others.")
         if errors_at is not None and by_line is not None:
@@ -370,7 +371,8 @@ class Ratings:
         """Return a sentence on the raters who rate against the others, rate all items alike, or equal another rater.
 
         Raters of at least ten items are compared. A rater is against the others if the 95% interval of the correlation
-        with their mean is below zero; the interval is wider for more raters (Bonferroni).
+        with their mean is below zero; the interval is wider for more raters (Bonferroni). Of two raters, it is only
+        said that they disagree.
 
         Examples
         --------
@@ -402,10 +404,14 @@ class Ratings:
             if shared.sum() >= _FEWEST_TO_COMPARE and np.ptp(own[shared]) and np.ptp(others):
                 r = float(np.corrcoef(own[shared], others)[0, 1])
                 if np.arctanh(max(r, -1 + 1e-12)) + width / np.sqrt(shared.sum() - 3) < 0.0:
-                    against.append(f"{name} (r = −{abs(r):.2f})")
+                    against.append((name, f"(r = {show_number(r, 2)})"))
         sentences = []
-        if against:
-            sentences.append(f"Rating against the others: {_name_raters(against)}. Check the direction of the scale.")
+        if against and len(counts) == 2:  # neither is known to be the one who is wrong
+            how = against[0][1]
+            sentences.append(f"The two raters rate in opposite directions {how}. Check the direction of the scale.")
+        elif against:
+            named = _name_raters([" ".join(each) for each in against])
+            sentences.append(f"Rating against the others: {named}. Check the direction of the scale.")
         if constant:
             sentences.append(f"The same rating for all items: {_name_raters(constant)}.")
         if equal:
@@ -643,6 +649,7 @@ class _Table:
                 raise file.problem("there is only a line of column names. Add items below it.")
         self._lines: list[Line] = lines
         self._columns = list(zip(*rows, strict=True))
+        self._n_different = [len(set(cells)) for cells in self._columns]
         self._decimals = decimal_delimiter((cell for row in rows for cell in row), self._delimiter)
 
     def column(self, place: int) -> list[str]:
@@ -685,8 +692,8 @@ class _Table:
     def likely_items(self, taken: Collection[int | None]) -> int | None:
         """Return the position of the items among the columns not taken; None if it is ambiguous.
 
-        It is a column with a usual name, of texts if there are several, or else the only column of texts. The index
-        that pandas writes has no name and is the first column.
+        It is a column with a usual name, of texts if there are several, or else the only column of texts, or the only
+        one that distinguishes nearly all items. The index that pandas writes has no name and is the first column.
         """
         free, texts = self._free(taken), self._texts(taken)
         lowered = {name.strip().lower(): place for place, name in reversed([*enumerate(self.names or [])])}
@@ -696,7 +703,16 @@ class _Table:
         if usual:
             return next((place for place in usual if place in texts), usual[0])
         candidates = self.candidates(taken)
-        return candidates[0] if len(candidates) == 1 else None
+        distinct = candidates if len(candidates) == 1 else self._distinct(candidates)
+        return distinct[0] if len(distinct) == 1 else None
+
+    def _distinct(self, places: Sequence[int]) -> list[int]:
+        """Return the columns with nearly as many different texts as these columns have together.
+
+        The lines are not counted, because each line may be one rating.
+        """
+        n_together = len(set(zip(*(self._columns[place] for place in places), strict=True)))
+        return [place for place in places if self._n_different[place] >= _SHARE_DISTINCT * n_together]
 
     def candidates(self, taken: Collection[int | None]) -> list[int]:
         """Return the columns of texts that could be the items, or else the first free column.
@@ -704,7 +720,7 @@ class _Table:
         Gaps, or the same text in all lines, rule a column out, and so does the usual name of a column of raters.
         """
         texts = self._texts(taken)
-        filled = [place for place in texts if len(set(self._columns[place])) > 1 and "" not in self._columns[place]]
+        filled = [place for place in texts if self._n_different[place] > 1 and "" not in self._columns[place]]
         found = [place for place in filled if not self._is_of_raters(place)] or filled or texts
         return found or self._free(taken)[:1]
 
@@ -735,26 +751,14 @@ class _Table:
         return self.names is not None and _names_raters(self.names[place])
 
     def _items_repeat(self, place: int) -> bool:
-        return _RATINGS_PER_ITEM * len(set(self._columns[place])) <= len(self._lines)
+        return _RATINGS_PER_ITEM * self._n_different[place] <= len(self._lines)
 
     def _rater_place(self, item_at: int, others: Collection[int | None]) -> int | None:
-        """Return the column that seems to name the raters of items that repeat: by its name, or by its values.
-
-        These are identifiers, with which no item occurs twice and which all occur with several items.
-        """
+        """Return the column with a usual name of raters, if items repeat. The values of years look the same."""
         if not self._items_repeat(item_at):
             return None
-        free = [place for place in range(self.width) if place not in (item_at, *others)]
-        named = next(filter(self._is_of_raters, free), None)
-        return next(filter(lambda place: self._may_be_raters(place, item_at), free), None) if named is None else named
-
-    def _may_be_raters(self, place: int, item_at: int) -> bool:
-        cells, items = self._columns[place], self._columns[item_at]
-        return (
-            1 < len(set(cells)) <= len(cells) / 2
-            and all(map(_IDENTIFIER.fullmatch, cells))
-            and len(set(zip(cells, items, strict=True))) == len(cells)
-        )
+        free = (place for place in range(self.width) if place not in (item_at, *others))
+        return next(filter(self._is_of_raters, free), None)
 
     def warn_of_raters(self, item_at: int, others: Collection[int | None]) -> None:
         """Warn if items repeat and a column that is not used seems to name the raters."""
@@ -764,8 +768,8 @@ class _Table:
         warnings.warn(
             RaterColumnWarning(
                 f"{self.file.path.name}: the items repeat, and the column {self._describe(place)} "
-                f"{'seems to' if self._is_of_raters(place) else 'may'} name the raters. The ratings of each item were "
-                "averaged, without the agreement between raters.",
+                "seems to name the raters. The ratings of each item were averaged, without the agreement between "
+                "raters.",
                 Advice(" To use it, give ", Argument("rater_column", self.name_of(place)), "."),
             ),
             stacklevel=3,
@@ -775,10 +779,10 @@ class _Table:
     def width(self) -> int:
         return len(self._columns)
 
-    def likely_ratings(self, other_places: Sequence[int | None]) -> list[int] | None:
+    def likely_ratings(self, item_at: int | None, others: Collection[int | None] = ()) -> list[int] | None:
         """Return the positions of the ratings among the remaining columns; None if it is ambiguous."""
-        free = [place for place in range(self.width) if place not in other_places]
-        numeric = self._numeric(other_places)
+        free = [place for place in range(self.width) if place not in (item_at, *others)]
+        numeric = self._numeric(item_at, others)
         if len(numeric) == 1 or not numeric:
             return numeric or free[:1]
         names = [self.names[place] for place in numeric] if self.names else []
@@ -788,34 +792,36 @@ class _Table:
                 return [numeric[lowered.index(usual)]]
         return numeric if names and not columns_beside_dimensions(names) else None
 
-    def _numeric(self, other_places: Sequence[int | None]) -> list[int]:
-        """Return the columns of numbers, without that of raters if items, the first of the other columns, repeat."""
+    def _numeric(self, item_at: int | None, others: Collection[int | None]) -> list[int]:
+        """Return the columns of numbers, without that of raters if items repeat."""
         numeric = [
             place
             for place in range(self.width)
-            if place not in other_places and _is_numeric(self._columns[place], self._decimals)
+            if place not in (item_at, *others) and _is_numeric(self._columns[place], self._decimals)
         ]
-        item_at = next(iter(other_places), None)
         if item_at is None or not self._items_repeat(item_at):
             return numeric
         return [place for place in numeric if not self._is_of_raters(place)] or numeric
 
     def rating_places(
-        self, column: str | int | Sequence[str | int] | None, other_places: Sequence[int | None]
+        self,
+        column: str | int | Sequence[str | int] | None,
+        item_at: int | None,
+        others: Collection[int | None] = (),
     ) -> list[int]:
+        """Return the positions of the ratings: the given columns, or the likely ones; raise if it is ambiguous."""
         if column is not None:
             columns = [column] if isinstance(column, str | int) else list(column)
             places = [self.place(each) for each in columns]
-            self._refuse_raters(places, other_places)
+            self._refuse_raters(places, item_at)
             return places
-        likely = self.likely_ratings(other_places)
+        likely = self.likely_ratings(item_at, others)
         if likely is not None:
             return likely
-        numeric = self._numeric(other_places)
+        numeric = self._numeric(item_at, others)
         names = [self.names[place] for place in numeric] if self.names else []
         candidates = name_some(names, most=8) if names else f"{len(numeric)} columns of numbers"
-        item_at = next(iter(other_places), None)
-        rater_at = None if item_at is None else self._rater_place(item_at, (*other_places, *numeric))
+        rater_at = None if item_at is None else self._rater_place(item_at, (*others, *numeric))
         raise self.file.problem(
             f"the ratings may be in any of {candidates}.",
             Advice(
@@ -830,9 +836,8 @@ class _Table:
             return []
         return [Advice(" If each line is one rating, also give ", Argument("rater_column", self.name_of(place)), ".")]
 
-    def _refuse_raters(self, places: Sequence[int], other_places: Sequence[int | None]) -> None:
+    def _refuse_raters(self, places: Sequence[int], item_at: int | None) -> None:
         """Refuse a column of raters that is given as one of ratings."""
-        item_at = next(iter(other_places), None)
         if item_at is None or not self._items_repeat(item_at):
             return
         place = next(filter(self._is_of_raters, places), None)

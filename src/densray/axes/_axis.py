@@ -40,6 +40,7 @@ from densray.errors import (
     shorten,
 )
 from densray.folds import draw_folds
+from densray.lexicon import check_end_names
 from densray.metrics import auc, auc_interval, kendall_tau, tau_interval
 from densray.persistence import read_rotation, read_tensors, rotation_parts, write_tensors
 from densray.progress import Progress
@@ -175,6 +176,9 @@ class Axis:
         """
         options = options.changed(**choices)
         rows = order_classes(check_rows(rows), options.label_names)
+        are_words = isinstance(rows.background, WordSpace) and not rows.class_names
+        if options.label_names and are_words and len(np.unique(rows.y)) == 2:
+            check_end_names(rows.names, rows.y, options.label_names)
         if isinstance(options.groups, str) and options.groups == "proposed" and rows.proposal is not None:
             rows = rows.grouped(rows.proposal.numbers)
         rows = rows.prepared(normalize=options.normalize)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -344,9 +345,26 @@ def _load_embedded(name: str, limit: int | None, words: Iterable[str] | None) ->
     return WordSpace(vocabulary, np.array(halves, dtype=np.float32), name=name)
 
 
+def _refuse_lists_of_words(path: Path) -> None:
+    """Raise if a table with lists of numbers names a column of words: its vectors should be columns."""
+    from densray.formats._parquet import WORD_COLUMNS
+
+    with path.open(encoding="utf-8", errors="replace") as stream:
+        header = stream.readline().strip("\ufeff\n")
+    names = [name.strip(" \"'").lower() for name in re.split(r"[,;\t]", header)]
+    word = next((name for name in WORD_COLUMNS if name in names), None)
+    if word is not None:
+        raise DataError(
+            f"{path} has a column '{word}' and lists of numbers in one column. A space of words in a text file has one "
+            "column per dimension. Write it so, or as parquet, which may have lists.",
+            Advice(python=" If it is a table of documents, open it with densray.tables.open_table."),
+        )
+
+
 def _read_file(path: str | PathLike[str], limit: int | None, words: Iterable[str] | None) -> WordSpace:
     existing = existing_path(path, "space")
     if kind_of(existing) == "table":
+        _refuse_lists_of_words(existing)
         raise DataError(
             f"{existing} seems to be a table of documents with vectors, not a space of words.",
             Advice(
