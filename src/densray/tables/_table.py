@@ -16,7 +16,15 @@ from densray._arrays import MISSING_SIGNS, category
 from densray._notation import explain_number, has_clear_comma
 from densray._vocabulary import spread_rows
 from densray.errors import Argument, LabelError, TableError, VectorError, name_some
-from densray.rows import Rows, sort_classes, warn_of_codes_among_texts, warn_of_missing_codes, warn_of_similar_classes
+from densray.rows import (
+    Rows,
+    number_labels,
+    rows_of,
+    sort_classes,
+    warn_of_codes_among_texts,
+    warn_of_missing_codes,
+    warn_of_similar_classes,
+)
 from densray.tables._arrow import arrow
 from densray.tables._encoder import EncoderRecord, encoder_of
 from densray.tables._sources import Memory, Source, open_source
@@ -261,12 +269,13 @@ class VectorTable:
         sets = []
         for name, (values, _) in zip(labels, columns, strict=True):
             _check_labels(values[places], name, self.name, classes=classes)
-            rows = Rows.from_arrays(
+            y, class_names = number_labels(values[places], classes=classes)
+            rows = rows_of(
                 X,
-                values[places],
+                y,
+                class_names,
                 names=[texts[row] for row in places.tolist()],
                 groups=grouping,
-                classes=classes,
                 concept=concept or name,
                 background=background,
             )
