@@ -154,7 +154,7 @@ def test_french_words_keep_case_and_accents() -> None:
 
 
 def test_a_seed_that_is_none_is_refused_when_the_protocol_is_made() -> None:
-    with pytest.raises(DensRayError, match="random_state is -1"):
+    with pytest.raises(DensRayError, match="random_state=-1 is given"):
         Protocol(random_state=-1)
 
 

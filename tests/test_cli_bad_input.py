@@ -223,7 +223,9 @@ def test_words_to_keep_are_read_as_any_list_and_the_missing_are_named(
         axis.with_name("keep.txt"),
     ]
     assert run([*map(str, erasing), "-o", str(axis.with_name("out.densray")), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["words_missing"] == ["king", "queen"]
+    said = capsys.readouterr()
+    assert json.loads(said.out)["words_missing"] == ["king", "queen"]
+    assert said.err.count("--keep: 2 words are not in") == 1
     before, after = (read_space(axis.with_name(name)) for name in ("space.densray", "out.densray"))
     assert np.array_equal(before[["good1", "bad1"]], after[["good1", "bad1"]])
     assert not np.array_equal(before["good2"], after["good2"])

@@ -323,7 +323,7 @@ def test_arrays_spaces_files_and_states_lose_the_same(tmp_path: Path) -> None:
         erasure = Erasure.fit(rows, method)
         expected = erasure.apply(space.vectors)
         np.testing.assert_allclose(erasure.apply(space).vectors, expected, atol=1e-6)
-        with pytest.warns(CoverageWarning, match=r"keep: 1 word to keep is not in '.*space.bin': 'absent'"):
+        with pytest.warns(CoverageWarning, match=r"keep: 1 word is not in '.*space.bin': 'absent'"):
             written = erasure.apply(source, output=tmp_path / f"{method}.densray", keep=["w3", "absent"])
         assert (written.words, written.unchanged, written.missing) == (100, 1, ("absent",))
         others = np.arange(100) != 3

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import polars
 import pytest
+from rich.console import Console
 
 from densray import Axis, Lexicon, WordSpace, load_space
 from densray.axes import AxisOptions, diagnose, find_rows, fit_axis, fit_rotation, induce, rank_words
@@ -142,16 +144,24 @@ def test_even_odds_lie_where_the_probability_is_one_half_and_not_at_zero() -> No
 
 
 def test_the_verdict_stands_alone_and_remarks_are_notes_below_the_tables() -> None:
-    from densray.report import to_html, to_markdown
+    from densray.report import to_html, to_markdown, to_terminal
 
     induced = induce(*planted_space(strength=2.0), normalize=False)
-    assert induced.text() == induced.verdict.sentence
+    assert induced.lead() == induced.verdict.sentence
+    assert induced.text().startswith(f"{induced.lead()}\n")
+    assert "0 is not neutral: even odds lie at" in induced.text()
     assert not induced.tables()[0].notes
     assert "Run `densray diagnose`" in induced.tables()[-1].notes[-1]
     shown = to_markdown(induced)  # in the order of a terminal
     assert shown.index("**Lowest**") < shown.index("even odds lie at") < shown.index("Run `densray diagnose`")
     page = to_html(induced)
     assert '<p class="note">Run <code>densray diagnose</code> for a list of suspect seeds.</p>' in page
+    text = StringIO()
+    Console(file=text, width=200).print(to_terminal(induced))
+    printed = text.getvalue()
+    assert "Run densray diagnose for a list" in printed
+    for rendered in (shown, page, printed):
+        assert rendered.count("0 is not neutral") == 1
 
 
 def test_seeds_are_marked_and_no_probability_is_rounded_to_certainty() -> None:
@@ -168,7 +178,7 @@ def test_seeds_are_marked_and_no_probability_is_rounded_to_certainty() -> None:
 
 @pytest.mark.parametrize("ask", [induce, diagnose])
 def test_a_seed_that_is_none_is_refused(ask: Callable[..., object]) -> None:
-    with pytest.raises(DensRayError, match="random_state is -1"):
+    with pytest.raises(DensRayError, match="random_state=-1 is given"):
         ask(*planted_space(), random_state=-1)
 
 

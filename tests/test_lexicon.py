@@ -246,7 +246,7 @@ def test_choices_that_do_not_exist_are_refused_and_a_file_is_sent_to_read() -> N
 
 def test_a_seed_that_is_none_is_an_error_of_ours() -> None:
     lexicon = Lexicon(dict(zip("abcdefgh", [1, -1] * 4, strict=True)))
-    with pytest.raises(DensRayError, match="random_state is -1; a whole number from 0"):
+    with pytest.raises(DensRayError, match="random_state=-1 is given; a whole number from 0"):
         lexicon.split(0.5, random_state=-1)
     assert len(lexicon.split(0.5, random_state=2**32 - 1)) == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ import pytest
 
 from densray import Axis, Erasure, Lexicon, Rows, WordSpace, compare_methods, diagnose, induce
 from densray.cli.entry import run
+from densray.datasets import load_space
 from densray.errors import CoverageWarning, DensRayError, LexiconError, SpaceError, TaskError, VectorError
 from densray.formats import write_space
+from densray.methods import METHODS, REMOVERS_ONLY, check_method
+from densray.removers import REMOVERS
 from planted import planted_space
 
 WIDTH = 10
@@ -135,9 +139,9 @@ def test_an_axis_of_another_space_says_so(planted) -> None:
     space, lexicon = planted
     axis = Axis.fit(lexicon.align(space))
     other = space.with_vectors(np.random.default_rng(99).normal(size=space.vectors.shape), name="other")
-    with pytest.warns(UserWarning, match=r"other vectors in 'other' than in .* \(median cosine [-−]?0\.\d+\)"):
+    with pytest.warns(UserWarning, match=r"different vectors in 'other' and in .* \(median cosine [-−]?0\.\d+\)"):
         axis.score(other)
-    with pytest.warns(UserWarning, match="other vectors in 'other'"):
+    with pytest.warns(UserWarning, match="different vectors in 'other'"):
         induce(other, axis)
     for same in (space.normalized(), space.limit(len(space) - 5), Erasure.fit(lexicon.align(space)).apply(space)):
         axis.score(same)  # warnings are errors
@@ -157,7 +161,7 @@ def test_loaded_axes_and_erasures_say_that_a_space_is_another(planted, erasure, 
         Erasure.load(erasure_file).apply,
         lambda target: target.erased(Erasure.load(erasure_file)),
     ]
-    pattern = r"\d+ words have other vectors in '.*other.*' than in .* \(median cosine .*on this space\."
+    pattern = r"\d+ words have different vectors in '.*other.*' and in .* \(median cosine .*on this space\."
     for use in uses:
         with pytest.warns(UserWarning, match=pattern):
             use(other)
@@ -174,17 +178,71 @@ def test_loaded_axes_and_erasures_say_that_a_space_is_another(planted, erasure, 
 def test_words_to_keep_that_are_not_there_are_named(planted, erasure, tmp_path) -> None:
     space = planted[0]
     word = space.words[0]
-    pattern = r"keep: 2 words to keep are not in '.*': 'queeen', 'kng'\. Check the spelling"
+    pattern = r"keep: 2 words are not in '.*': 'queeen', 'kng'\. Check the spelling"
     with pytest.warns(CoverageWarning, match=pattern):
         kept = erasure.apply(space, keep=[word, "queeen", "kng"])
     np.testing.assert_array_equal(kept[word], space[word])
     with pytest.warns(CoverageWarning, match=pattern):
         space.erased(erasure, keep=["queeen", "kng"])
     source = write_space(space, tmp_path / "space.bin")
-    with pytest.warns(CoverageWarning, match=r"keep: 1 word to keep is not in '.*space\.bin': 'queeen'"):
+    with pytest.warns(CoverageWarning, match=r"keep: 1 word is not in '.*space\.bin': 'queeen'"):
         erasure.apply(source, output=tmp_path / "out.bin", keep=["queeen"])
     composed = WordSpace(["caf\u00e9", *space.words[1:]], space.vectors)
     np.testing.assert_array_equal(erasure.apply(composed, keep=["cafe\u0301"])["caf\u00e9"], composed["caf\u00e9"])
+
+
+@pytest.mark.parametrize("given", ["cafe\u0301", "caf\u00e9"])
+@pytest.mark.parametrize("stored", ["cafe\u0301", "caf\u00e9"])
+def test_a_word_of_a_file_is_kept_or_equalised_however_its_letters_are_composed(
+    given, stored, planted, tmp_path
+) -> None:
+    planted_space, lexicon = planted
+    space = WordSpace([stored, *planted_space.words[1:]], planted_space.vectors)
+    erasure = Erasure.fit(lexicon.align(planted_space), "mean-difference")
+    source, target = write_space(space, tmp_path / "space.bin"), tmp_path / "out.bin"
+    written = erasure.apply(source, output=target, keep=[given])
+    assert written.unchanged == 1
+    np.testing.assert_array_equal(load_space(target)[stored], space[stored])
+    pair = (given, space.words[1])
+    written = erasure.apply(source, output=target, keep=[given], equalize=[pair], overwrite=True)
+    assert written.unchanged == 0
+    for changed in (load_space(target), erasure.apply(space, equalize=[pair])):
+        unit = changed.normalized()
+        neutral = unit[space.words[5]]
+        assert neutral @ unit[stored] == pytest.approx(neutral @ unit[space.words[1]], abs=1e-5)
+
+
+def test_warnings_name_the_line_that_called_the_library(planted, erasure, tmp_path) -> None:
+    space = planted[0]
+    other = space.with_vectors(np.random.default_rng(99).normal(size=space.vectors.shape), name="other")
+    file = write_space(other, tmp_path / "other.bin")
+    calls = [
+        lambda: erasure.apply(other, keep=["queeen"]),
+        lambda: other.erased(erasure, keep=["queeen"]),
+        lambda: erasure.apply(file, output=tmp_path / "out.bin", keep=["queeen"], overwrite=True),
+        lambda: Axis.fit(planted[1].align(space)).score(other),
+    ]
+    for call in calls:
+        with pytest.warns(UserWarning, match="different vectors") as caught:
+            call()
+        assert {each.filename for each in caught} == {__file__}
+
+
+def test_removers_that_are_no_methods_are_known_as_such() -> None:
+    assert REMOVERS.keys() - METHODS.keys() == REMOVERS_ONLY
+    with pytest.raises(TaskError, match=r"'inlp:30' removes a concept and finds no axis.*'inlp:30'\)"):
+        check_method("inlp:30")
+
+
+def test_sets_of_rows_may_come_from_any_iterable(planted) -> None:
+    space, lexicon = planted
+    rows = lexicon.align(space)
+    pair = [rows, rows.relabelled(np.roll(rows.y, 3))]
+    learned = [Erasure.fit(given, "leace") for given in (pair, iter(pair), (each for each in pair))]
+    for each in learned[1:]:
+        np.testing.assert_array_equal(each.left, learned[0].left)
+    with pytest.raises(TaskError, match="needs Rows, and a str is given"):
+        Erasure.fit("rows", "leace")
 
 
 @pytest.mark.parametrize(
@@ -256,7 +314,9 @@ def test_rows_are_checked_when_they_are_made(arguments, message) -> None:
         Rows.from_arrays(**{"X": noise(1.0), "y": Y, **arguments})
 
 
-@pytest.mark.parametrize("seed", ["a", 1.5, b"1", -1])
+@pytest.mark.parametrize(
+    "seed", ["a", 1.5, b"1", -1, 2**32, 1.0, np.float32(1), np.int64(-1), True, np.True_, Fraction(1)]
+)
 def test_a_seed_is_a_whole_number(seed, planted) -> None:
     space, lexicon = planted
     rows = lexicon.align(space)

@@ -36,6 +36,9 @@ def test_a_numpy_that_is_too_old_is_named():
     assert run(code).startswith(f"numpy 1.26.4 is installed; densray needs {least} or later. Run: pip install")
     check_numpy(f"{least}.0")
     check_numpy("3.0.0rc1")
+    major, minor = map(int, least.split("."))
+    with pytest.raises(MissingExtraError, match=f"needs {least} or later"):
+        check_numpy(f"{major}.{minor - 1}.9")
 
 
 def test_an_estimator_needs_numpy_scipy_and_scikit_learn_only():

@@ -227,6 +227,16 @@ def test_labels_to_score_have_names_that_fit_has_seen() -> None:
         DensRay(1).fit(X, Y).score(X, np.where(Y > 0, "high", "low"))
 
 
+def test_labels_of_bytes_and_of_text_are_the_same_names():
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.array(["a", "b"] * 20)
+    as_bytes = np.array([name.encode() for name in y])
+    for fitted, scored in ((as_bytes, y), (y, as_bytes)):
+        rotation = DensRay().fit(X, fitted)
+        assert rotation.score(X, scored) == rotation.score(X, fitted)
+        with pytest.raises(LabelError, match=r"y has the label 'c', and the axis was fitted to the labels 'a', 'b'"):
+            rotation.score(X, np.where(scored == scored[0], scored, np.array("c", dtype=scored.dtype)))
+
+
 def test_a_tensor_that_records_operations_is_fitted_without_a_warning() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     tensor, weight = torch.tensor(X, requires_grad=True), torch.ones(ROWS, dtype=torch.float64, requires_grad=True)

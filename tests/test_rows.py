@@ -7,10 +7,13 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from densray import Axis, DensRay, Erasure, Lexicon, Rows, WordSpace
+from densray import rows as rows_module
 from densray.errors import LabelError, VectorError
+from densray.tables import open_table
 
 X = np.random.default_rng(0).normal(size=(6, 3))
 
@@ -270,3 +273,42 @@ def test_scores_of_vectors_that_are_not_finite_are_refused() -> None:
     axis = Axis.fit(Rows.from_arrays(X, [1, -1] * 3))
     with pytest.raises(VectorError, match="row 1 "):
         axis.score(np.where(np.arange(6)[:, None] == 1, np.nan, X))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_large_rows_are_finite_and_the_row_that_is_not_is_named(dtype: str) -> None:
+    kind = pytest.importorskip("ml_dtypes").bfloat16 if dtype == "bfloat16" else dtype
+    largest = {"float16": 6e4, "bfloat16": 3e38, "float32": 3e38, "float64": 1e308}[dtype]
+    vectors = np.full((20_000, 2), largest).astype(kind)
+    vectors[:, 1] = np.arange(20_000)
+    assert rows_module._check_finite(vectors, "X") is None  # sums overflow
+    vectors[17_000, 1], vectors[18_000, 0] = np.inf, np.nan
+    with pytest.raises(VectorError, match=r"X contains NaN or infinity in 2 of 20,000 rows \(first: row 17000\)"):
+        rows_module._check_finite(vectors, "X")
+
+
+def test_vectors_are_checked_once_and_those_of_a_table_not_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+    monkeypatch.setattr(rows_module, "_check_finite", lambda X, name: checked.append(name))
+    rows = Rows.from_arrays(X, [0, 1] * 3, background=X)
+    assert checked == ["X"]
+    assert rows.background is rows.X
+    Rows.from_arrays(X, [0, 1] * 3, background=X.copy())
+    assert checked == ["X", "X", "background"]
+    frame = pl.DataFrame({"label": ["a", "b"] * 3, "vector": X.tolist()})
+    table = open_table(frame)
+    assert table.rows("label").is_binary
+    assert len(checked) == 3
+
+
+def test_a_background_may_have_a_gradient() -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor(np.random.default_rng(1).normal(size=(60, 4)), requires_grad=True)
+    y = [0, 1] * 30
+    for background in (tensor, tensor * 1.0):
+        axis = Axis.fit(Rows.from_arrays(tensor, y, background=background), "mean-difference")
+        plain = Axis.fit(Rows.from_arrays(tensor, y), "mean-difference")
+        assert axis.spread.standard_error == pytest.approx(plain.spread.standard_error)
+    tensor.data[3, 1] = float("nan")
+    with pytest.raises(VectorError, match=r"in 1 of 60 rows \(first: row 3\)"):
+        Rows.from_arrays(tensor, y)

@@ -9,7 +9,7 @@ import pytest
 
 from densray import Axis, Rows
 from densray.axes import diagnose_classes
-from densray.errors import LabelError
+from densray.errors import LabelError, OutputError
 from densray.metrics import balanced_accuracy, balanced_accuracy_interval
 
 N, WIDTH = 150, 8
@@ -80,3 +80,16 @@ def test_a_class_has_the_grade_of_its_saved_axis(tmp_path: Path) -> None:
         assert row["grade"] == saved.verdict.grade
     assert any(row["low"] <= 0.5 for row in found.classes)  # otherwise there was nothing to get wrong
     assert all(row["grade"] in ("none", "unclear") for row in found.classes if row["low"] <= 0.5)
+
+
+def test_each_axis_is_saved_under_the_name_of_its_class(tmp_path: Path) -> None:
+    found = diagnose_classes(make_rows(4.0), "mean-difference")
+    (tmp_path / "axis-fr.safetensors").touch()
+    with pytest.raises(OutputError, match=r"axis-fr\.safetensors"):
+        found.save(tmp_path / "axis")
+    assert len(list(tmp_path.iterdir())) == 1  # checked before anything is written
+    done: list[tuple[int, int | None]] = []
+    paths = found.save(tmp_path / "axis", overwrite=True, progress=lambda *count: done.append(count))
+    assert [path.name for path in paths] == [f"axis-{name}.safetensors" for name in ("de", "en", "fr")]
+    assert done == [(1, 3), (2, 3), (3, 3)]
+    np.testing.assert_allclose(Axis.load(paths[1]).direction, found.axes["en"].direction)

@@ -23,6 +23,9 @@ from densray.errors import (
     shorten,
 )
 
+#: As in pyproject.toml, which cannot be read where the library is installed.
+_LEAST_NUMPY = "2.2"
+
 
 def check_numpy(version: str) -> None:
     """Raise for a version of NumPy that is too old; installing another package may have replaced a newer one.
@@ -31,10 +34,10 @@ def check_numpy(version: str) -> None:
     Traceback (most recent call last):
     densray.errors.MissingExtraError: numpy 1.26.4 is installed; densray needs 2.2 or later. Run: pip install ...
     """
-    if tuple(map(int, version.split(".")[:2])) < (2, 2):  # as in pyproject.toml
-        raise MissingExtraError(
-            f"numpy {version} is installed; densray needs 2.2 or later. Run: pip install 'numpy>=2.2'. If another "
-            "package needs the older one, give each its own environment."
+    if tuple(map(int, version.split(".")[:2])) < tuple(map(int, _LEAST_NUMPY.split("."))):
+        raise MissingExtraError(  # an ImportError, as it is raised on import
+            f"numpy {version} is installed; densray needs {_LEAST_NUMPY} or later. Run: pip install "
+            f"'numpy>={_LEAST_NUMPY}'. If another package needs the older one, give each its own environment."
         )
 
 
@@ -276,9 +279,9 @@ def label_array(y: Any) -> Array:
     try:
         labels = np.asarray(y)
     except ValueError as error:
-        raise LabelError(f"y is not one label per row ({shorten(error)}). Pass one label or score per row.") from error
+        raise LabelError(f"y is not one label per row ({shorten(error)}). Pass one label per row.") from error
     if labels.dtype.kind in _NO_LABELS:
-        raise LabelError(f"y holds {_NO_LABELS[labels.dtype.kind]}. Use one real label or score per row.")
+        raise LabelError(f"y holds {_NO_LABELS[labels.dtype.kind]}. Use one real label per row.")
     if isinstance(y, (list, tuple)) and labels.dtype.kind in "US":
         other = next((label for label in y if not isinstance(label, (str, bytes))), None)
         if other is not None:

@@ -6,6 +6,8 @@ import hashlib
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Integral
+from numbers import Number as AnyNumber
 from typing import Any, TypeVar
 
 import numpy as np
@@ -104,11 +106,11 @@ def _are_words(query: Any) -> bool:
 
 
 def check_seed(seed: object, *, name: str = "random_state") -> None:
-    """Raise for text, fractions, and integers that no random generator takes; it checks other types itself."""
-    if isinstance(seed, str | bytes | float):
+    """Raise for text, and for numbers that no random generator takes; it checks other types itself."""
+    if isinstance(seed, Integral) and not isinstance(seed, bool) and 0 <= int(seed) < 2**32:
+        return
+    if isinstance(seed, str | bytes | AnyNumber | np.bool_):
         raise DensRayError(Argument(name, seed), f" is given; a whole number from 0 to {2**32 - 1:,} is needed.")
-    if isinstance(seed, int) and not 0 <= seed < 2**32:
-        raise DensRayError(Argument(name), f" is {seed}; a whole number from 0 to {2**32 - 1:,} is needed.")
 
 
 def case_key(word: str) -> str:
@@ -119,6 +121,15 @@ def case_key(word: str) -> str:
     """
     lower = word.lower()
     return lower if lower.isascii() else unicodedata.normalize("NFC", lower)
+
+
+def spelled_alike(word: str) -> set[str]:
+    """Return a word as it is, with composed letters, and with decomposed ones: a space may spell it in each way.
+
+    >>> len(spelled_alike("caf\\u00e9")), spelled_alike("cafe")
+    (2, {'cafe'})
+    """
+    return {word} if word.isascii() else {word, *(unicodedata.normalize(form, word) for form in ("NFC", "NFD"))}
 
 
 class Vocabulary:

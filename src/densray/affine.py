@@ -33,6 +33,7 @@ from densray.errors import (
     TaskError,
     VectorError,
     checked_pairs,
+    level_of_caller,
     name_some,
 )
 
@@ -332,7 +333,8 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
         )
     vectors: dict[str, NDArray[np.float32]] = {}
     for pair in pairs:
-        if any(word not in space for word in pair) or pair[0] == pair[1]:
+        places = space.locate(pair).tolist()
+        if -1 in places or places[0] == places[1]:
             continue
         rows = space[list(pair)].astype(np.float64)
         lengths = np.linalg.norm(rows, axis=1)
@@ -348,7 +350,8 @@ def equalized(space: WordSpace, erasure: AffineMap, pairs: Iterable[tuple[str, s
         directions = np.divide(inside, sizes, out=np.zeros_like(inside), where=sizes > 1e-12)
         reach = np.sqrt(max(0.0, 1.0 - float(neutral @ neutral)))
         new = (neutral + reach * directions) * lengths.mean()
-        vectors.update(zip(pair, new.astype(np.float32), strict=True))
+        spelled = [space.words[place] for place in places]  # as the space spells them
+        vectors.update(zip(spelled, new.astype(np.float32), strict=True))
     if pairs and not vectors:
         raise CoverageError(
             f"None of the {len(pairs)} pairs to equalise has both words in the space (first: {name_some(pairs[0])}). "
@@ -375,16 +378,16 @@ def check_leaves_something(erasure: AffineMap, strength: float) -> None:
         )
 
 
-def warn_of_missing_keep(missing: Sequence[str], name: str, *, stacklevel: int = 3) -> None:
+def warn_of_missing_keep(missing: Sequence[str], name: str) -> None:
     """Warn of words to keep that are not in a space: they may be misspelt, and the words that were meant change."""
     if missing:
-        subject = "1 word to keep is" if len(missing) == 1 else f"{len(missing):,} words to keep are"
+        subject = "1 word is" if len(missing) == 1 else f"{len(missing):,} words are"
         warnings.warn(
             CoverageWarning(
                 Argument("keep"),
                 f": {subject} not in '{name}': {name_some(missing)}. Check the spelling, or leave them out.",
             ),
-            stacklevel=stacklevel,
+            stacklevel=level_of_caller(),
         )
 
 

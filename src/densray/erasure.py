@@ -17,7 +17,7 @@ from densray._arrays import HALF_TYPES, to_host, type_name
 from densray._files import ArchiveKind, Contents
 from densray._leace import leace_of_moments
 from densray._threads import ignored_warnings
-from densray._vocabulary import unit_rows
+from densray._vocabulary import spelled_alike, unit_rows
 from densray.affine import (
     AffineMap,
     HasAxes,
@@ -760,10 +760,11 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
         """Write a file of a space without the concept to another file, block by block."""
         replaced: dict[str, NDArray[np.float32]] = {}
         if equalize:
-            words = tuple(dict.fromkeys(word for pair in equalize for word in pair))
+            words = {form for pair in equalize for word in pair for form in spelled_alike(word)}
             part = load_space(source, limit=limit, words=words)
             replaced = equalized(part.normalized(zeros="keep") if normalize else part, self, equalize)
-        erase, known = erasing(self, keep=keep, replaced=replaced, strength=strength), self._known_vectors()
+        kept = {form for word in keep for form in spelled_alike(word)}
+        erase, known = erasing(self, keep=kept, replaced=replaced, strength=strength), self._known_vectors()
 
         def change(words: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
             if known is not None:
@@ -780,10 +781,11 @@ X = X - t["shift"] - (X - t["origin"]) @ t["left"] @ t["right"]
             progress=progress,
             **writing,
         )
-        warn_of_missing_keep(written.missing, str(source), stacklevel=4)
+        warn_of_missing_keep(written.missing, str(source))
         if known is not None:
             known.warn_of_other_space(str(source), _OTHER_SPACE)
-        return replace(written, unchanged=len(keep.difference(written.missing, replaced)))
+        changed = kept.intersection(replaced).union(written.missing)
+        return replace(written, unchanged=sum(changed.isdisjoint(spelled_alike(word)) for word in keep))
 
     def _apply_to_table(
         self, table: VectorTable, output: str | Path | None, strength: float, **writing: Any
@@ -899,9 +901,12 @@ def _count_axes(
 
 def _checked_rows(rows: Any, name: str) -> tuple[Rows, ...]:
     """Return one or several sets of rows as a tuple; raise for anything else, such as an array."""
-    if not isinstance(rows, Sequence) or (not rows and name == "rows"):
+    if isinstance(rows, Rows | str | bytes) or hasattr(rows, "shape") or not isinstance(rows, Iterable):
         return (_checked_set(rows, name),)
-    return tuple(_checked_set(each, name) for each in rows)
+    sets = tuple(rows)
+    if not sets and name == "rows":
+        return (_checked_set(rows, name),)
+    return tuple(_checked_set(each, name) for each in sets)
 
 
 def _checked_set(rows: Any, name: str) -> Rows:

@@ -8,6 +8,7 @@ A message names an argument of a function with an :class:`Argument`, so that eac
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -54,6 +55,7 @@ __all__ = [
     "VectorTypeError",
     "ZeroVectorWarning",
     "how_to_install",
+    "level_of_caller",
     "load_extra",
     "name_some",
     "one_line",
@@ -64,6 +66,14 @@ __all__ = [
 
 class _NoValue:
     """Placeholder if a message names an argument without a value."""
+
+
+def level_of_caller() -> int:
+    """Return the ``stacklevel`` with which the calling function warns of the line that called the library."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @dataclass(frozen=True)

@@ -164,8 +164,8 @@ _ALL = (
 METHODS: Mapping[str, Method] = MappingProxyType({method.name: method for method in _ALL})
 
 
-#: Removers that are not methods; `densray.removers` knows them.
-_REMOVERS = frozenset({"leace", "inlp", "hard", "double-hard", "covariance-difference"})
+#: Removers that are not methods, and so have no axis; `densray.removers` imports this module and knows them.
+REMOVERS_ONLY = frozenset({"leace", "inlp", "hard", "double-hard", "covariance-difference", "random"})
 
 
 def check_method(name: str) -> None:
@@ -178,7 +178,7 @@ def check_method(name: str) -> None:
     if name in METHODS:
         return
     remover = str(name).lower()
-    if remover in _REMOVERS:
+    if remover.partition(":")[0] in REMOVERS_ONLY:
         advice = Advice(python=f" Use Erasure.fit(rows, '{remover}').")
         raise TaskError(f"'{name}' removes a concept and finds no axis.", advice, f" Known: {', '.join(METHODS)}.")
     raise TaskError(f"method '{name}' is unknown. {suggest(name, METHODS)}")

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from densray._arrays import BLOCK_ROWS, float_rows, is_missing, label_array, own_rows, to_host
+from densray._arrays import (
+    BLOCK_ROWS,
+    HALF_TYPES,
+    float_rows,
+    is_missing,
+    label_array,
+    namespace,
+    own_rows,
+    to_host,
+    type_name,
+    without_gradient,
+)
 from densray._vocabulary import spread_rows, unit_rows
 from densray.errors import (
     Argument,
@@ -193,21 +204,8 @@ class Rows:
         check_flag(classes, "classes")
         labels, class_names = number_labels(y, classes=classes)
         _check_finite(array, "X")
-        background = _checked_background(background, int(array.shape[1]))
-        n = int(array.shape[0])
-        texts = tuple(str(row) for row in range(n)) if names is None else tuple(str(name) for name in names)
-        if names is not None and any(map(is_missing, names)):
-            row = next(row for row, name in enumerate(names) if is_missing(name))
-            raise LabelError(f"row {row} has no name. Give every row one, or leave names out.")
-        for count, what in ((len(labels), "labels"), (len(texts), "names")):
-            if count != n:
-                raise LabelError(f"{count:,} {what} are given for {n:,} rows; one per row is needed.")
-        rows = cls(array, labels, texts, class_names=class_names, concept=concept, background=background)
-        if isinstance(groups, str):
-            rows = rows.with_named_groups(groups, equal_vectors=groups == "proposed")
-        else:
-            rows = rows.grouped(groups)
-        return rows.with_equal_vectors_together()
+        background = array if background is X else _checked_background(background, int(array.shape[1]))
+        return rows_of(array, labels, class_names, names=names, groups=groups, concept=concept, background=background)
 
     @classmethod
     def from_table(
@@ -492,6 +490,33 @@ class Rows:
         return self.take(np.argsort(shares, kind="stable"))
 
 
+def rows_of(
+    X: Any,
+    y: NDArray[np.float64],
+    class_names: tuple[str, ...],
+    *,
+    names: Sequence[str] | None = None,
+    groups: Sequence[Any] | str | None = None,
+    concept: str = "rows",
+    background: Any = None,
+) -> Rows:
+    """Return rows from vectors and a background that were checked already, such as those of a table."""
+    n = int(X.shape[0])
+    texts = tuple(str(row) for row in range(n)) if names is None else tuple(str(name) for name in names)
+    if names is not None and any(map(is_missing, names)):
+        row = next(row for row, name in enumerate(names) if is_missing(name))
+        raise LabelError(f"row {row} has no name. Give every row one, or leave names out.")
+    for count, what in ((len(y), "labels"), (len(texts), "names")):
+        if count != n:
+            raise LabelError(f"{count:,} {what} are given for {n:,} rows; one per row is needed.")
+    rows = Rows(X, y, texts, class_names=class_names, concept=concept, background=background)
+    if isinstance(groups, str):
+        rows = rows.with_named_groups(groups, equal_vectors=groups == "proposed")
+    else:
+        rows = rows.grouped(groups)
+    return rows.with_equal_vectors_together()
+
+
 def number_labels(labels: ArrayLike, *, classes: bool = False) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Return labels as numbers, and the class names if they are classes; see :class:`Rows`.
 
@@ -516,12 +541,19 @@ def number_labels(labels: ArrayLike, *, classes: bool = False) -> tuple[NDArray[
 
 
 def _check_finite(X: Any, name: str) -> None:
-    """Raise for vectors with NaN or infinity, with their number and the first one."""
-    bad = [
-        start + row
-        for start in range(0, len(X), BLOCK_ROWS)
-        for row in np.flatnonzero(~np.isfinite(to_host(X[start : start + BLOCK_ROWS])).all(axis=1)).tolist()
-    ]
+    """Raise for vectors with NaN or infinity, with their number and the first one.
+
+    Rows are searched only in blocks whose sum is not finite. A device adds up its own blocks.
+    """
+    xp = namespace(X)
+    total = {"dtype": xp.float32} if type_name(X) in HALF_TYPES else {}  # half precision overflows
+    bad = []
+    for start in range(0, len(X), BLOCK_ROWS):
+        block = X[start : start + BLOCK_ROWS]
+        with np.errstate(over="ignore", invalid="ignore"):
+            if bool(xp.isfinite(xp.sum(block, **total))):
+                continue
+        bad += [start + row for row in np.flatnonzero(~np.isfinite(to_host(block)).all(axis=1)).tolist()]
     if bad:
         raise VectorError(
             f"{name} contains NaN or infinity in {len(bad):,} of {len(X):,} rows (first: row {bad[0]}). Leave them out."
@@ -533,7 +565,7 @@ def _checked_background(background: Any, width: int) -> Any:
     if background is None:
         return None
     is_space = hasattr(background, "vectors_at")
-    vectors = background if is_space else float_rows(background)
+    vectors = background if is_space else without_gradient(float_rows(background))
     shape = (len(vectors), vectors.width) if is_space else tuple(vectors.shape)
     if len(shape) != 2 or shape[1] != width or not shape[0]:
         raise VectorError(
@@ -555,7 +587,7 @@ def _plain(values: NDArray[Any]) -> NDArray[Any]:
             ".",
         )
     if values.dtype.kind == "c":
-        raise LabelError("labels are complex numbers. Use one real label or score per row.")
+        raise LabelError("labels are complex numbers. Use one real label per row.")
     items: list[Any]
     if values.dtype.kind == "S":
         items = [value.decode("utf-8", "backslashreplace") for value in values.tolist()]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from densray._files import kind_of
-from densray._vocabulary import Fingerprint, unit_rows
+from densray._vocabulary import Fingerprint, spelled_alike, unit_rows
 from densray.datasets import list_datasets, load_space, path_of
 from densray.formats import Change, name_of, rewrite, write_space
 
@@ -79,7 +79,8 @@ def rewrite_space(
     overwrite
         Whether an existing file is replaced.
     expected
-        Words that should be in the space. Those that are not are returned as ``missing``.
+        Words that should be in the space, with composed or decomposed letters. Those that are not are returned as
+        ``missing``.
     progress
         Called with the number of rows done and their total.
     """
@@ -95,9 +96,7 @@ def rewrite_space(
         reading |= {"errors": errors, "member": member, "words_file": words_file}
         reading["bad_rows"] = "skip" if _is_dataset(source) else bad_rows
         path = rewrite(_file_of(source), target, change=step, on_rows=step.expect_rows, **reading, **options)
-    return Rewritten(
-        path, step.words, step.width, tuple(sorted(step.missing)), fingerprint=step.fingerprint.hexdigest()
-    )
+    return Rewritten(path, step.words, step.width, tuple(step.missing), fingerprint=step.fingerprint.hexdigest())
 
 
 def rotating(rotation: Rotation) -> Change:
@@ -118,7 +117,14 @@ class _Steps:
         self._change, self._normalize = change, normalize
         self.words = 0
         self.width = 0
-        self.missing = set(expected)
+        self._spellings = {word: spelled_alike(word) for word in expected}
+        self._sought = set().union(*self._spellings.values())
+        self._found: set[str] = set()
+
+    @property
+    def missing(self) -> list[str]:
+        """Expected words that were not found yet, also not with composed or decomposed letters."""
+        return sorted(word for word, spellings in self._spellings.items() if self._found.isdisjoint(spellings))
 
     def expect_rows(self, n_rows: int) -> None:
         """Set the number of rows of the whole space, which must be known before the first block."""
@@ -130,8 +136,8 @@ class _Steps:
             vectors = unit_rows(vectors)
         changed = vectors if self._change is None else self._change(words, vectors)
         self.words += len(words)
-        if self.missing:
-            self.missing.difference_update(words)
+        if self._sought:
+            self._found |= self._sought.intersection(words)
         self.width = changed.shape[1]
         return changed
 

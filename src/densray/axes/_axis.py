@@ -678,7 +678,7 @@ def check_rows(rows: Rows) -> Rows:
         left_out = " ".join(f"Left out ({why}): {name_some(names)}." for why, names in absent.items())
         raise LabelError(
             f"all {len(rows)} rows of '{rows.concept}'{where} have the label {rows.y[0]:g} "
-            f"({name_some(rows.names)}); an axis needs another label, or other scores. {left_out}".rstrip()
+            f"({name_some(rows.names)}); an axis needs another label. {left_out}".rstrip()
         )
     rows = rows if namespace(rows.X) is np else replace(rows, X=to_host(rows.X))
     zero = np.flatnonzero(~np.asarray(rows.X).any(axis=1))

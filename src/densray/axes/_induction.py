@@ -212,25 +212,34 @@ class Induction(Result):
         ]
 
     def text(self) -> str:
-        """Return the verdict, and a note on seeds in another case."""
+        """Return the verdict, and notes on seeds in another case, on the neutral score and on probabilities."""
+        return "\n".join(filter(None, [self.lead(), *self._notes_on_scores()]))
+
+    def lead(self) -> str:
+        """Return the verdict, and a note on seeds in another case; the other notes are below the tables."""
         verdict = "" if self.verdict is None else self.verdict.sentence or self.verdict.line
         cased = "" if self.axis.rows is None else self.axis.rows.case_note
         return "\n".join(filter(None, [verdict, cased]))
 
     def _notes(self) -> list[str]:
-        """Return notes on the neutral point, on probabilities and on seeds that are held out together."""
+        """Return the notes below the tables: on the scores, on seeds that are held out together, and a command."""
+        notes = self._notes_on_scores()
+        notes += [each.line for each in (self.forms, self.proposal) if each is not None]
+        if self.verdict is not None and self.n_seeds is not None:
+            notes.append("Run `densray diagnose` for a list of suspect seeds.")
+        return notes
+
+    def _notes_on_scores(self) -> list[str]:
+        """Return notes on the neutral point and on probabilities."""
         notes = []
         if self.even_odds is not None:
             even = show_number(self.even_odds)
             notes.append(f"Scores are coordinates on the axis. 0 is not neutral: even odds lie at {even}.")
-        reason = self.explain_empty().replace("like_seeds", "`like_seeds`")
+        reason = self.explain_empty()
         if reason and self.even_odds is not None:
             notes.append(f"{reason} {show_share(self.scores.share_given)} of the vocabulary has one.")
         elif reason:
             notes.append(reason)
-        notes += [each.line for each in (self.forms, self.proposal) if each is not None]
-        if self.verdict is not None and self.n_seeds is not None:
-            notes.append("Run `densray diagnose` for a list of suspect seeds.")
         return notes
 
 

@@ -322,8 +322,7 @@ def _check_labels(rows: Rows, name: str, role: str) -> None:
     if np.ptp(rows.y) == 0.0:
         raise TaskError(
             f"the {len(rows)} {role} words of '{name}' all have the label {rows.y[0]:g} "
-            f"({name_some(rows.names)}){first_missing(rows.missing)}; words of another label, or other scores, are "
-            "needed."
+            f"({name_some(rows.names)}){first_missing(rows.missing)}; words of another label are needed."
         )
 
 

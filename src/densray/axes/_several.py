@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
+from densray._files import check_writable
 from densray.axes._axis import Axis
 from densray.axes._citation import cite_classes
 from densray.axes._diagnosis import inputs_of
@@ -16,6 +20,7 @@ from densray.axes._verdict import show_grade
 from densray.errors import LabelError, TooFewRowsError
 from densray.groups import GroupProposal
 from densray.metrics import Interval, balanced_accuracy, balanced_accuracy_interval
+from densray.persistence import ENDING
 from densray.progress import Progress
 from densray.report import Citation, Column, Provenance, Result, Table, show_count, show_estimate, show_number
 from densray.rotations import Rotation, name_method
@@ -94,6 +99,42 @@ class ClassesDiagnosis(Result):
         notes += [] if self.proposal is None else [self.proposal.line]
         rows = [{**row, "grade": show_grade(row["grade"])} for row in self.classes]
         return [Table(f"Each class of {self.concept} against the rest", columns, rows, notes)]
+
+    def save(self, path: str | Path, *, overwrite: bool = False, progress: Progress | None = None) -> list[Path]:
+        """Write the axis of each class to its own file; return the paths, in the order of the classes.
+
+        Parameters
+        ----------
+        path : path
+            The name of the class is added: ``axis.safetensors`` becomes ``axis-left.safetensors``.
+        overwrite : bool, default=False
+        progress : callable, optional
+            Called with the files written and their number.
+        """
+        files = [check_writable(file, overwrite=overwrite) for file in _class_files(Path(path), list(self.axes))]
+        written = []
+        for file, axis in zip(files, self.axes.values(), strict=True):
+            written.append(axis.save(file, overwrite=overwrite))
+            if progress is not None:
+                progress(len(written), len(files))
+        return written
+
+
+def _class_files(path: Path, names: Sequence[str]) -> list[Path]:
+    """Return one file per class, with different names also on systems that ignore capitals.
+
+    >>> [path.name for path in _class_files(Path("axis"), ["left", "Left", "far left"])]
+    ['axis-left.safetensors', 'axis-Left-2.safetensors', 'axis-far-left.safetensors']
+    """
+    files: dict[str, Path] = {}
+    for name in names:
+        plain, number = re.sub(r"[^\w.-]+", "-", name), 1
+        written = plain
+        while written.casefold() in files:
+            number += 1
+            written = f"{plain}-{number}"
+        files[written.casefold()] = path.with_name(f"{path.stem}-{written}{path.suffix or ENDING}")
+    return list(files.values())
 
 
 def diagnose_classes(

@@ -16,7 +16,7 @@ from densray._arrays import to_host
 from densray._files import Contents
 from densray._vocabulary import spread_rows, unit_rows
 from densray.datasets import load_space
-from densray.errors import Advice, Argument, PersistenceError, SpaceError
+from densray.errors import Advice, Argument, PersistenceError, SpaceError, level_of_caller
 from densray.report import show_number
 
 if TYPE_CHECKING:
@@ -192,10 +192,10 @@ class KnownVectors:
         if len(cosines) < _FEW_KNOWN or float(np.median(cosines)) >= _OTHER_SPACE:
             return
         warnings.warn(
-            f"{len(cosines):,} words have other vectors in '{name}' than in '{self._name}' "
+            f"{len(cosines):,} words have different vectors in '{name}' and in '{self._name}' "
             f"(median cosine {show_number(float(np.median(cosines)), 2)}), so {effect}",
             UserWarning,
-            stacklevel=4,
+            stacklevel=level_of_caller(),
         )
 
     def _compare(self, places: NDArray[np.intp], vectors: NDArray[Any]) -> None:

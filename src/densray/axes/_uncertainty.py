@@ -215,7 +215,7 @@ class Uncertainty:
         if self._likeness.covers_everything:
             return ""
         return (
-            f"Only {noun}s that resemble the seeds have a probability (like_seeds of at least "
+            f"Only {noun}s that resemble the seeds have a probability (`like_seeds` of at least "
             f"{ENOUGH_LIKE_SEEDS:g}). The others are too unlike the seeds."
         )
 

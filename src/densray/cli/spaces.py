@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -377,9 +376,6 @@ class _Writing:
 
     def write(self, find: Callable[[], _Removal], name: str, answer: Answer) -> None:
         """Find the removal, measure what remains, write the space and the erasure, and answer."""
-        from densray.affine import warn_of_missing_keep
-        from densray.errors import CoverageWarning
-
         target = _checked_target(self.output, self.format, overwrite=self.overwrite)
         saved = self.save_erasure
         saved = None if saved is None else check_output(with_tensor_ending(saved), overwrite=self.overwrite)
@@ -393,20 +389,18 @@ class _Writing:
         warn_of(removal.erasure)
         note(f"Writing {target}", quiet=answer.quiet)
         with progress_bar(f"Writing {target.name}", quiet=answer.quiet) as progress:
-            with warnings.catch_warnings():  # lists of a concept are for any space; named below: --keep
-                warnings.simplefilter("ignore", CoverageWarning)
-                written = removal.erasure.apply(
-                    self.space,
-                    output=target,
-                    keep=kept,
-                    equalize=removal.equalize,
-                    strength=self.strength,
-                    normalize=self.normalize,
-                    limit=self.limit,
-                    format=self.format,
-                    overwrite=self.overwrite,
-                    progress=progress,
-                )
+            written = removal.erasure.apply(
+                self.space,
+                output=target,
+                keep=kept,
+                equalize=removal.equalize,
+                strength=self.strength,
+                normalize=self.normalize,
+                limit=self.limit,
+                format=self.format,
+                overwrite=self.overwrite,
+                progress=progress,
+            )
             if saved is not None:
                 removal.erasure.save(saved, overwrite=self.overwrite)
         erasure = removal.erasure
@@ -414,14 +408,13 @@ class _Writing:
             lost = f"{saved} does not store the words to keep or to equalise: applied again, it changes every word."
             erasure = replace(erasure, remarks=(*erasure.remarks, lost))
         write_removal_report(self.report, erasure, remains, overwrite=self.overwrite, quiet=answer.quiet)
-        missing = sorted(set(asked).intersection(written.missing))
         changed = written.words - written.unchanged
         say_erased(
             {
                 "path": written.path,
                 "words": written.words,
                 "width": written.width,
-                "words_missing": missing,
+                "words_missing": written.missing,
                 "words_changed": changed,
                 "words_kept": written.unchanged,
             },
@@ -431,8 +424,6 @@ class _Writing:
             remains,
             answer,
         )
-        if not answer.as_json:  # the JSON lists them
-            warn_of_missing_keep(missing, self.space)
 
 
 def _learn(
@@ -448,6 +439,7 @@ def _learn(
     rows = concept.lexicon.align(whole, any_case=any_case, minimum=2)
     concept = concept.spelled_as(whole) if any_case else concept
     keep, equalize = concept.exceptions(method)
+    keep = tuple(word for word in keep if word in whole)  # the lists of a concept are for any space
     return _Removal(Erasure.fit(rows, method, pairs=concept.pairs, random_state=random_state), keep, equalize)
 
 

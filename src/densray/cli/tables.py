@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -268,32 +266,13 @@ def fit_table(
     found = diagnose_table(path, lexicon, lexicon_options, columns, options, answer, encoder=encoder, **given)
     saving = {"overwrite": given["overwrite"], "card": given["card"]}
     if isinstance(found, ClassesDiagnosis):
-        written = []
-        for place, axis in zip(_class_files(target, list(found.axes)), found.axes.values(), strict=True):
-            with progress_bar(f"Writing {place.name}", quiet=answer.quiet):
-                written.append(axis.save(place, overwrite=given["overwrite"]))
+        with progress_bar(f"Writing {target.name}", quiet=answer.quiet) as progress:
+            written = found.save(target, overwrite=given["overwrite"], progress=progress)
     else:
         written = [found.axis.save(target, **saving)]
     if not answer.as_json:
         show(found, as_json=False, quiet=answer.quiet)
     _say_written(written, found.to_dict(), answer)
-
-
-def _class_files(target: Path, names: Sequence[str]) -> list[Path]:
-    """Return one file per class, with different names also on systems that ignore capitals.
-
-    >>> [path.name for path in _class_files(Path("axis.safetensors"), ["left", "Left", "far left"])]
-    ['axis-left.safetensors', 'axis-Left-2.safetensors', 'axis-far-left.safetensors']
-    """
-    files: dict[str, Path] = {}
-    for name in names:
-        plain, number = re.sub(r"[^\w.-]+", "-", name), 1
-        written = plain
-        while written.casefold() in files:
-            number += 1
-            written = f"{plain}-{number}"
-        files[written.casefold()] = target.with_name(f"{target.stem}-{written}{target.suffix}")
-    return list(files.values())
 
 
 def _fit_large(
@@ -352,7 +331,7 @@ def score_table(
 ) -> None:
     """Write a table with scores along a saved axis, and show mean scores by some columns."""
     from densray.axes import Axis, mean_scores, write_scores
-    from densray.report import Input, Provenance
+    from densray.report import Input, Provenance, without_marks
     from densray.tables import check_table_output
 
     table = open_it(path, columns)
@@ -385,7 +364,7 @@ def score_table(
             if by is None:
                 typer.echo(axis.orientation)
             if empty:
-                typer.echo(empty)
+                typer.echo(without_marks(empty))
             if axis.fitted_rows is not None:
                 typer.echo(
                     f"The axis was fitted on {plain['rows_fitted']:,} rows. If they are in this table, their scores "

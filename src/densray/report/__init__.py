@@ -8,7 +8,7 @@ one self-contained HTML page; numbers are rounded nowhere else.
 from __future__ import annotations
 
 from densray._files import check_writable
-from densray.report._render import logo, to_html, to_markdown, to_terminal, write_html
+from densray.report._render import logo, to_html, to_markdown, to_terminal, without_marks, write_html
 from densray.report._result import (
     Citation,
     Figure,
@@ -76,5 +76,6 @@ __all__ = [
     "to_plain",
     "to_terminal",
     "typeset",
+    "without_marks",
     "write_html",
 ]

@@ -49,7 +49,7 @@ def to_terminal(
     if isinstance(shown, Report):
         parts += [
             Text(shown.title, style="bold underline"),
-            *([Text(shown.text)] if shown.text else []),
+            *([Text(without_marks(shown.text))] if shown.text else []),
             Text(),
         ]
     for section in sections_of(shown):
@@ -58,7 +58,7 @@ def to_terminal(
         for table in [table for table in section.tables if details or not table.folded]:
             # not a rich title, which would wrap at the width of the columns
             parts += [Text(table.title, style="italic")] if table.title else []
-            parts += [_Drawing(table), *(Text(note, style="dim") for note in table.notes), Text()]
+            parts += [_Drawing(table), *(Text(without_marks(note), style="dim") for note in table.notes), Text()]
         if section.citation is not None:
             parts += [Text("To cite", style="italic"), Text(section.citation.sentence), Text()]
             parts += [Text(section.citation.bibtex), Text()] if bibtex else []
@@ -74,7 +74,7 @@ def _paragraph(section: Section) -> Text:
     """Return the text of a section, its first line in the colour of the grade."""
     from rich.text import Text
 
-    verdict, *others = section.text.splitlines(keepends=True)
+    verdict, *others = without_marks(section.text).splitlines(keepends=True)
     return Text.assemble((verdict, _GRADES[section.grade] if section.grade else ""), *others)
 
 
@@ -293,6 +293,11 @@ def _paragraphs(text: str) -> list[str]:
 
 #: Commands and names with an underscore, as in Markdown; other backticks may be part of a word.
 _CODE = re.compile(r"`(densray [^`]+|[a-z]+(?:_[a-z]+)+)`")
+
+
+def without_marks(text: str) -> str:
+    """Return a text for a terminal: commands and names of columns without backticks."""
+    return _CODE.sub(r"\1", text)
 
 
 def _with_code(text: str) -> str:

@@ -327,8 +327,12 @@ class Result:
         raise NotImplementedError(f"{type(self).__name__} does not say how it is laid out as tables.")
 
     def text(self) -> str:
-        """Return the text before the tables (default: none)."""
+        """Return the result in sentences (default: none)."""
         return ""
+
+    def lead(self) -> str:
+        """Return the text before the tables: all of :meth:`text`, unless notes below the tables have part of it."""
+        return self.text()
 
     @property
     def grade(self) -> str | None:
@@ -399,7 +403,7 @@ class Section:
         """Return a result as a section, with figures next to its tables."""
         return cls(
             title or result.title,
-            text or result.text(),
+            text or result.lead(),
             result.tables(),
             figures,
             result.provenance,

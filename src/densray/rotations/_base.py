@@ -162,7 +162,7 @@ class Rotation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         X = self._check_fitted_rows(X)
         labels = read_labels(y, X.shape[0])
         if labels.classes is not None:
-            check_known_classes(labels.classes, self.classes_)
+            check_known_classes(labels.classes, getattr(self, "classes_", None))
         coordinate = product(X, move(self.components_[:1], X).T)[:, 0]
         return kendall_tau_within(to_host(labels.values), to_host(coordinate), read_groups(groups, X.shape[0]))
 

@@ -131,19 +131,17 @@ def _check_category_order(y: object, labels: NDArray[Any]) -> None:
 def read_block_labels(y: object, n_rows: int) -> Array:
     """Return checked labels, as float64 unless they are text; one block may contain a single label."""
     if y is None:
-        raise LabelError(
-            "this estimator requires y to be passed, but the target y is None. Pass one label or score per row."
-        )
+        raise LabelError("this estimator requires y to be passed, but the target y is None. Pass one label per row.")
     if is_foreign(y):
         return _read_foreign(y, n_rows)
     labels = label_array(y)
     _check_category_order(y, labels)
     if labels.dtype.kind == "c":
-        raise LabelError("y holds complex numbers. Use one real label or score per row.")
+        raise LabelError("y holds complex numbers. Use one real label per row.")
     try:
         labels = column_or_1d(labels, warn=True)
     except ValueError as error:
-        raise LabelError(f"{error} Pass one label or score per row.") from error
+        raise LabelError(f"{error} Pass one label per row.") from error
     _check_length(labels.shape[0], n_rows)
     numbers = _as_numbers(labels)
     if is_text(labels):
@@ -151,7 +149,7 @@ def read_block_labels(y: object, n_rows: int) -> Array:
     if numbers is not None and numbers.size and not np.abs(numbers).max() < LARGEST_LABEL:
         raise LabelError(
             f"y holds a label of {np.abs(numbers).max():.1e}; numbers below {LARGEST_LABEL:.0e} are needed, which can "
-            "be squared. Scale the scores."
+            "be squared. Scale the labels."
         )
     return labels if numbers is None else numbers
 
@@ -163,14 +161,14 @@ def is_text(labels: Array) -> bool:
 
 
 def _check_text(labels: NDArray[Any], numbers: NDArray[np.float64] | None) -> None:
-    """Raise for text without a letter, and for several classes whose names look like numbers: they are no scores."""
+    """Raise for empty text, and for several classes whose names look like numbers: they are no scores."""
     empty = np.flatnonzero([not label for label in labels.tolist()])
     if empty.size:
         raise LabelError(f"row {empty[0]} of y has no label. Leave it out.")
     if numbers is not None and len(np.unique(numbers)) > 2:
         raise LabelError(
             f"y has {len(np.unique(labels))} classes that are text ({name_some(np.unique(labels).tolist(), most=3)}); "
-            "two are needed. If they are scores, pass numbers: y.astype(float)."
+            "two are needed. If they are numeric labels, pass numbers: y.astype(float)."
         )
 
 
@@ -186,14 +184,19 @@ def check_known_classes(labels: NDArray[Any], fitted: NDArray[Any] | None) -> No
     """
     if not is_text(labels):
         return
-    known = [] if fitted is None or not is_text(fitted) else [str(name) for name in fitted.tolist()]
-    unknown = [name for name in dict.fromkeys(map(str, labels.tolist())) if name not in known]
+    known = [] if fitted is None or not is_text(fitted) else _texts(fitted)
+    unknown = [name for name in dict.fromkeys(_texts(labels)) if name not in known]
     if unknown:
         fit_on = f"the labels {name_some(known)}" if known else "numbers"
         raise LabelError(
             f"y has the label{'s' * (len(unknown) > 1)} {name_some(unknown)}, and the axis was fitted to {fit_on}, so "
             "it is not known which end is high. Pass the labels of the fit, or numbers."
         )
+
+
+def _texts(labels: NDArray[Any]) -> list[str]:
+    """Return text labels as str, also if they are bytes."""
+    return [each.decode("utf-8", "backslashreplace") if isinstance(each, bytes) else str(each) for each in labels]
 
 
 def read_signals(y: object, n_rows: int) -> list[tuple[NDArray[np.intp], Labels]]:
@@ -223,7 +226,7 @@ def _read_foreign(y: Array, n_rows: int) -> Array:
         raise LabelError(f"y has shape {tuple(y.shape)}; one label per row is needed: flatten it.")
     _check_length(y.shape[0], n_rows)
     if xp.isdtype(y.dtype, "complex floating"):
-        raise LabelError("y holds complex numbers. Use one real label or score per row.")
+        raise LabelError("y holds complex numbers. Use one real label per row.")
     numbers = xp.astype(y, xp.float64, copy=False)
     if not bool(xp.all(xp.isfinite(numbers))):
         raise LabelError("y contains NaN or infinity; every row needs a finite label. Drop the unlabelled rows.")
@@ -273,5 +276,5 @@ def check_distinct(distinct: NDArray[Any], *, classes_only: bool) -> None:
     if classes_only and len(distinct) > 2:
         raise LabelError(
             f"y has {len(distinct)} different labels ({name_some(distinct.tolist(), most=3)}); this method needs "
-            "exactly two classes. Split scores at their median, or use a method for scores such as 'ridge'."
+            "exactly two classes. Split numeric labels at their median, or use a method for them such as 'ridge'."
         )

@@ -16,6 +16,7 @@ from densray.moments import Moments
 from densray.rows import (
     Rows,
     number_labels,
+    rows_of,
     sort_classes,
     warn_of_codes_among_texts,
     warn_of_missing_codes,
@@ -171,9 +172,8 @@ class LabelledTable:
     ) -> Rows:
         """Return some rows, with their vectors `X`, which nobody else may change."""
         X.flags.writeable = False
-        selection = Rows.from_arrays(
-            X, self.y[places], names=names, groups=groups, concept=self.concept, background=background
-        )
+        y = self.y[places].astype(np.float64)
+        selection = rows_of(X, y, (), names=names, groups=groups, concept=self.concept, background=background)
         unlabelled = np.setdiff1d(np.flatnonzero(~np.isfinite(self.y)), self.unusable)
         left_out = {"no label": unlabelled, "no usable vector": self.unusable}
         left_out = {reason: rows for reason, rows in left_out.items() if rows.size}

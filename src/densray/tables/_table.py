@@ -20,6 +20,8 @@ from densray.errors import Argument, LabelError, TableError, VectorError, name_s
 from densray.rows import (
     LABEL_DIGEST,
     Rows,
+    number_labels,
+    rows_of,
     sort_classes,
     warn_of_codes_among_texts,
     warn_of_missing_codes,
@@ -269,12 +271,13 @@ class VectorTable:
         sets = []
         for name, (values, _) in zip(labels, columns, strict=True):
             _check_labels(values[places], name, self.name, classes=classes)
-            rows = Rows.from_arrays(
+            y, class_names = number_labels(values[places], classes=classes)
+            rows = rows_of(
                 X,
-                values[places],
+                y,
+                class_names,
                 names=[texts[row] for row in places.tolist()],
                 groups=grouping,
-                classes=classes,
                 concept=concept or name,
                 background=background,
             )
