@@ -177,12 +177,14 @@ def test_own_words_lie_between_the_ends_and_lines_begin_at_the_neutral_score() -
 
 
 def test_a_word_has_the_colour_of_its_side_of_the_neutral_score() -> None:
-    rows = [{"word": word, "score": number} for number, word in enumerate(WORDS[:4])]
+    rows = [{"word": word, "score": number} for number, word in enumerate(WORDS[:5])]
     drawn = figures.ranked_words(rows, n_words=2, neutral=0.5).to_dict()
     sides = {row["word"]: (row["group"], row["side"]) for row in _data(drawn)[-1]}
     assert sides["word1"] == ("lowest", "highest")  # one of the two lowest words, but above the neutral score
     assert sides["word0"] == ("lowest", "lowest")
-    assert sides["word3"] == ("highest", "highest")
+    assert sides["word4"] == ("highest", "highest")
+    few = figures.ranked_words(rows[:4], n_words=2, neutral=0.5).to_dict()  # all words are shown
+    assert [row["word"] for row in _data(few)[-1] if row["group"] == "lowest"] == ["word0"]
 
 
 def test_every_chart_of_scores_has_its_dashed_line_at_even_odds_and_none_where_these_are_not_known() -> None:

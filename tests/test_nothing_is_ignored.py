@@ -212,6 +212,7 @@ def test_a_word_of_a_file_is_kept_or_equalised_however_its_letters_are_composed(
         assert neutral @ unit[stored] == pytest.approx(neutral @ unit[space.words[1]], abs=1e-5)
 
 
+@pytest.mark.filterwarnings("always")
 def test_warnings_name_the_line_that_called_the_library(planted, erasure, tmp_path) -> None:
     space = planted[0]
     other = space.with_vectors(np.random.default_rng(99).normal(size=space.vectors.shape), name="other")

@@ -21,7 +21,6 @@ from densray._notation import decimal_delimiter, doubtful_number, explain_doubt,
 from densray._text_files import NAMES_OF_WORDS, Line, TextFile
 from densray.alignment import align_words
 from densray.errors import Advice, Argument, LabelError, LexiconError, RaterColumnWarning, name_some, shorten
-from densray.report import show_number
 from densray.rows import Rows, warn_of_missing_codes
 
 if TYPE_CHECKING:
@@ -404,7 +403,7 @@ class Ratings:
             if shared.sum() >= _FEWEST_TO_COMPARE and np.ptp(own[shared]) and np.ptp(others):
                 r = float(np.corrcoef(own[shared], others)[0, 1])
                 if np.arctanh(max(r, -1 + 1e-12)) + width / np.sqrt(shared.sum() - 3) < 0.0:
-                    against.append((name, f"(r = {show_number(r, 2)})"))
+                    against.append((name, f"(r = −{abs(r):.2f})"))
         sentences = []
         if against and len(counts) == 2:  # neither is known to be the one who is wrong
             how = against[0][1]

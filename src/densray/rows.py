@@ -110,7 +110,7 @@ class Rows:
         Name of the table of documents that the rows come from; empty for rows from elsewhere.
     n_in_table : int
         Number of rows of that table, labelled or not.
-    label_digest : bytes
+    label_digest : str
         Digest of the whole column of labels in that table, to recognise the table later.
     groups_final : bool
         By default, rows with equal vectors are put in one group. If True, this is not done: the groups stay as given.
@@ -141,7 +141,7 @@ class Rows:
     encoder: EncoderRecord | None = field(default=None, repr=False)
     table: str = field(default="", repr=False)
     n_in_table: int = field(default=0, repr=False)
-    label_digest: bytes = field(default=b"", repr=False)
+    label_digest: str = field(default="", repr=False)
     groups_final: bool = field(default=False, repr=False)
 
     def __repr__(self) -> str:

@@ -82,7 +82,7 @@ class FittedRows:
     recognisable : bool
         False if the axis depends on the lengths of vectors, and its file does not contain them. Then all rows that
         resemble fitted rows are unsure.
-    labels : bytes
+    labels : str
         Digest of the column of labels in the table they come from; empty if it is not known.
     """
 
@@ -90,7 +90,7 @@ class FittedRows:
     lengths: NDArray[np.float64]
     held_out: NDArray[np.float64]
     recognisable: bool = True
-    labels: bytes = b""
+    labels: str = ""
 
     @classmethod
     def of(
@@ -99,7 +99,7 @@ class FittedRows:
         direction: NDArray[np.float64],
         held_out: NDArray[np.float64],
         *,
-        labels: bytes = b"",
+        labels: str = "",
     ) -> FittedRows:
         """Return the marks of rows; `held_out` is measured from their mean."""
         X = np.asarray(X, dtype=np.float64)
@@ -167,7 +167,7 @@ class FittedRows:
     def to_arrays(self) -> dict[str, NDArray[np.float64]]:
         """Return the arrays to store in the file of the axis."""
         lengths = {} if self.marks.shape[1] == _N_EARLIER_MARKS else {_LENGTHS: self.lengths}
-        labels = {_LABELS: np.array(list(self.labels), dtype=np.float64)} if self.labels else {}
+        labels = {_LABELS: np.array(list(bytes.fromhex(self.labels)), dtype=np.float64)} if self.labels else {}
         return {_MARKS: self.marks, **lengths, _HELD_OUT: self.held_out, **labels}
 
     @classmethod
@@ -177,10 +177,10 @@ class FittedRows:
             return None
         if _LENGTHS in contents.arrays:
             marks = contents.array(_MARKS, None, _N_MARKS)
-            labels = b""
+            labels = ""
             if _LABELS in contents.arrays:
                 numbers = contents.array(_LABELS, LABEL_DIGEST)
-                labels = bytes(np.clip(np.nan_to_num(numbers), 0, 255).astype(np.uint8))
+                labels = bytes(np.clip(np.nan_to_num(numbers), 0, 255).astype(np.uint8)).hex()
             lengths, held_out = contents.array(_LENGTHS, len(marks)), contents.array(_HELD_OUT, len(marks))
             return cls(marks, lengths, held_out, labels=labels)
         marks = contents.array(_MARKS, None, _N_EARLIER_MARKS)

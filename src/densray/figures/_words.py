@@ -120,7 +120,11 @@ def ranked_words(
     ordered = _by_score(checked_rows(rows, "word", "score"))
     count = min(n_words, len(ordered) // 2) or 1
     mine = _by_score(checked_rows(own, "word", "score")) if own else []
-    groups = {"highest": ordered[:count], "my words": mine, "lowest": ordered[count:][-count:]}
+    high, low = ordered[:count], ordered[count:][-count:]
+    if neutral is not None and len(ordered) <= 2 * n_words:  # all are shown, each below the heading of its side
+        high = [row for row in ordered if float(row["score"]) >= neutral]
+        low = ordered[len(high) :]
+    groups = {"highest": high, "my words": mine, "lowest": low}
     chart = _in_groups(groups, axis, neutral, ("score", "standard_error", "rank", "probability"))
     return styled(chart, title=title, alt=f"Words ranked by {axis}. {_describe(groups)}")
 

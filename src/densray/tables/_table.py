@@ -294,12 +294,12 @@ class VectorTable:
             sets.append(rows)
         return tuple(sets)
 
-    def digest_of(self, name: str) -> bytes:
+    def digest_of(self, name: str) -> str:
         """Return a digest of the values of a column. It does not depend on the format of the file."""
         values = self.column(name).to_pylist()
         is_number = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
         texts = [f"{value:.9g}" if number else str(value) for value, number in zip(values, is_number, strict=True)]
-        return blake2b("\0".join(texts).encode(), digest_size=LABEL_DIGEST).digest()
+        return blake2b("\0".join(texts).encode(), digest_size=LABEL_DIGEST).hexdigest()
 
     def row_names(self) -> list[str]:
         """Return a name for every row: the column ``id`` if its values differ, else "row 1", "row 2" and so on."""
