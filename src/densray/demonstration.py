@@ -83,7 +83,7 @@ def _sentiment(space: WordSpace) -> Part:
         "A sentiment axis",
         "The vocabulary along the ridge axis; then Kendall's τ with the labels of words the axis has not seen, for "
         "four methods.",
-        [table, *(replace(table, folded=True) for table in induced.tables())],
+        [table, *(replace(end, folded=True, notes=()) for end in induced.tables())],
         _pictures((lambda: ranked_words(induced, axis="score on the sentiment axis").properties(width=_WIDE), caption)),
         measured.provenance,
     )
