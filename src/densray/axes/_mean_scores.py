@@ -256,6 +256,7 @@ def mean_scores(
     keys, codes, ordered = _keys(table, by)
     sums, scores = np.zeros((len(keys), table.width)), np.full(len(table), np.nan)
     fitted, n_fitted, n_unsure = axis.fitted_rows, 0, 0
+    recognised: set[int] = set()
     marks = np.full((len(table), min(table.width, _N_MARKS)), np.nan)
     for start, X in table.blocks():
         stop, places = start + len(X), np.flatnonzero(codes[start : start + len(X)] >= 0)
@@ -268,6 +269,7 @@ def mean_scores(
                 coordinates[matches.places] = matches.held_out
                 n_fitted += len(matches.places)
                 n_unsure += matches.n_unsure
+                recognised.update(matches.fitted.tolist())
             scores[start + places] = coordinates
             marks[start + places] = vectors if table.width <= _N_MARKS else project_on_fixed(vectors, _N_MARKS)
             own = codes[start + places]
@@ -302,7 +304,7 @@ def mean_scores(
         n_fitted=n_fitted,
         n_unsure=n_unsure,
         n_repeated=n_repeated,
-        unrecognised=explain_changed(axis, table),
+        unrecognised=explain_changed(axis, table, len(recognised)),
         axis_verdict="" if verdict is None else verdict.sentence,
         axis_grade=None if verdict is None else verdict.grade,
         orientation=axis.orientation,

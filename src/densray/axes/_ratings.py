@@ -453,10 +453,12 @@ def _in_table(
     vectors = np.concatenate([X for X, _ in blocks])
     fitted = axis.fitted_rows
     only_fitted: set[int] | None = None
+    n_recognised = 0
     if fitted is not None:
         unit = unit_rows(vectors) if axis.options.normalize else vectors
         is_new = np.ones(len(rows), dtype=bool)
-        is_new[fitted.recognise(unit, axis.direction).places] = False
+        matches = fitted.recognise(unit, axis.direction)
+        n_recognised, is_new[matches.places] = len(set(matches.fitted.tolist())), False
         only_fitted = set(rows.tolist()) - set(rows[is_new].tolist())
         kept = is_new | np.isin(rows, list(only_fitted))
         rows, vectors = rows[kept], vectors[kept]
@@ -477,7 +479,7 @@ def _in_table(
         missing,
         vectors=_means(vectors, inverse),
         was_fitted=None if only_fitted is None else np.isin(rated, list(only_fitted)),
-        unrecognised=explain_changed(axis, table),
+        unrecognised=explain_changed(axis, table, n_recognised),
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from densray._vocabulary import unit_rows
 from densray.report import show_count
-from densray.tables import RewrittenTable, VectorTable, check_new, rewrite_table, with_columns
+from densray.tables import RewrittenTable, VectorTable, check_new, digest_of, rewrite_table, with_columns
 
 if TYPE_CHECKING:
     from densray.axes._axis import Axis
@@ -77,17 +77,20 @@ def check_table(axis: Axis, table: VectorTable) -> None:
 _LEAST_RECOGNISED = 0.9
 
 
-def explain_changed(axis: Axis, table: VectorTable) -> str:
+def explain_changed(axis: Axis, table: VectorTable, n_recognised: int) -> str:
     """Return a warning if a table is the one that an axis was fitted on, with changed vectors; else an empty text.
 
     The table is recognised by its column of labels. A removal of another concept, for example, keeps these and changes
-    the vectors, so the fitted rows are not recognised and count as new ones.
+    the vectors, so the fitted rows are not recognised and count as new ones. `n_recognised` is the number of fitted
+    rows that were recognised so far. The whole table is searched only if they are too few.
     """
     fitted = axis.fitted_rows
+    if fitted is None or n_recognised >= _LEAST_RECOGNISED * len(fitted):
+        return ""
     column = next(
         (name for name in table.columns if axis.concept == name or axis.concept.startswith(f"{name}: ")), None
     )
-    if fitted is None or not fitted.labels or column is None or table.digest_of(column) != fitted.labels:
+    if not fitted.labels or column is None or digest_of(table.column(column)) != fitted.labels:
         return ""
     blocks = (X[np.isfinite(X[:, 0])] for _, X in table.with_directions().blocks())
     vectors = (unit_rows(X) if axis.options.normalize else X for X in blocks if len(X))

@@ -10,7 +10,7 @@ from densray.tables._frames import check_new, is_table, with_columns
 from densray.tables._labelled import SAMPLED_ROWS, LabelledTable, is_large, sample_sets
 from densray.tables._rewriting import RewrittenTable, check_table_output, open_writer, rewrite_table
 from densray.tables._sources import KINDS, may_be_table, open_source
-from densray.tables._table import VectorTable, open_table
+from densray.tables._table import VectorTable, digest_of, open_table
 from densray.tables._vectors import check_columns
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "check_columns",
     "check_new",
     "check_table_output",
+    "digest_of",
     "is_large",
     "is_table",
     "may_be_table",

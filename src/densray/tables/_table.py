@@ -281,7 +281,8 @@ class VectorTable:
                 concept=concept or name,
                 background=background,
             )
-            rows = sort_classes(rows, ordered_values(self.schema, name, self.column(name)))
+            column = self.column(name)
+            rows = sort_classes(rows, ordered_values(self.schema, name, column))
             warn_of_codes(values[places], f"{self.name}, column '{name}'")
             rows = replace(
                 rows,
@@ -289,17 +290,10 @@ class VectorTable:
                 encoder=self.encoder,
                 table=self.name,
                 n_in_table=len(self),
-                label_digest=self.digest_of(name),
+                label_digest=digest_of(column),
             )
             sets.append(rows)
         return tuple(sets)
-
-    def digest_of(self, name: str) -> str:
-        """Return a digest of the values of a column. It does not depend on the format of the file."""
-        values = self.column(name).to_pylist()
-        is_number = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
-        texts = [f"{value:.9g}" if number else str(value) for value, number in zip(values, is_number, strict=True)]
-        return blake2b("\0".join(texts).encode(), digest_size=LABEL_DIGEST).hexdigest()
 
     def row_names(self) -> list[str]:
         """Return a name for every row: the column ``id`` if its values differ, else "row 1", "row 2" and so on."""
@@ -421,6 +415,14 @@ def signs_of_no_label(labels: Collection[str]) -> set[str]:
     """
     signs = {label for label in labels if label in MISSING_SIGNS}
     return signs if len(labels) - len(signs) > 1 and "+" not in labels else set()
+
+
+def digest_of(column: pa.ChunkedArray) -> str:
+    """Return a digest of the values of a column. It does not depend on the format of the file."""
+    values = column.to_pylist()
+    is_number = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
+    texts = [f"{value:.9g}" if number else str(value) for value, number in zip(values, is_number, strict=True)]
+    return blake2b("\0".join(texts).encode(), digest_size=LABEL_DIGEST).hexdigest()
 
 
 def warn_of_codes(labels: NDArray[Any], source: str) -> None:
