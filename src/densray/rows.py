@@ -655,7 +655,13 @@ def warn_of_missing_codes(scores: NDArray[np.float64], source: str, *, noun: str
         warnings.warn(MissingCodeWarning(note), stacklevel=3)
 
 
-def warn_of_codes_among_texts(counts: Mapping[str, int], source: str) -> None:
+def warn_of_text_labels(counts: Mapping[str, int], source: str) -> None:
+    """Warn of text labels that may be mistakes: codes such as -99, and names that differ only in capitals."""
+    _warn_of_codes_among_texts(counts, source)
+    warn_of_similar_names(counts, source)
+
+
+def _warn_of_codes_among_texts(counts: Mapping[str, int], source: str) -> None:
     """Warn of labels such as -99 among labels that are not numbers. `counts` are the number of rows of each label."""
     numbers = {text: parse_integer(text) for text in counts}
     texts = [text for text, number in numbers.items() if number is None]

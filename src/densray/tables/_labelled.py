@@ -18,9 +18,8 @@ from densray.rows import (
     number_labels,
     rows_of,
     sort_classes,
-    warn_of_codes_among_texts,
     warn_of_missing_codes,
-    warn_of_similar_names,
+    warn_of_text_labels,
 )
 from densray.tables._arrow import arrow
 from densray.tables._table import BACKGROUND_ROWS, SpreadSample, VectorTable, check_not_scores, signs_of_no_label
@@ -270,9 +269,7 @@ def _read_labels(table: VectorTable, name: str, *, classes: bool) -> tuple[NDArr
         texts = [text for text in texts if text not in unknown]
         counts = {text: counts[text] for text in texts}
         check_not_scores(table.name, name, counts)
-    source = f"{table.name}, column '{name}'"
-    warn_of_codes_among_texts(counts, source)
-    warn_of_similar_names(counts, source)
+    warn_of_text_labels(counts, f"{table.name}, column '{name}'")
     return _by_class(codes, texts)
 
 

@@ -23,9 +23,8 @@ from densray.rows import (
     number_labels,
     rows_of,
     sort_classes,
-    warn_of_codes_among_texts,
     warn_of_missing_codes,
-    warn_of_similar_names,
+    warn_of_text_labels,
 )
 from densray.tables._arrow import arrow
 from densray.tables._encoder import EncoderRecord, encoder_of
@@ -428,9 +427,7 @@ def digest_of(column: pa.ChunkedArray) -> str:
 def warn_of_codes(labels: NDArray[Any], source: str) -> None:
     """Warn of labels such as -99, which often mark a missing answer, among other numbers or among texts."""
     if labels.dtype == object:
-        counts = Counter(labels.tolist())
-        warn_of_codes_among_texts(counts, source)
-        warn_of_similar_names(counts, source)
+        warn_of_text_labels(Counter(labels.tolist()), source)
     else:
         warn_of_missing_codes(labels, source)
 
